@@ -1,5 +1,5 @@
 # The everyday commands. The build itself is Meson's; this only names what we do with it.
-.PHONY: help run test check check-all format bench docs clean
+.PHONY: help run test check check-all format bench rocksdb docs clean
 
 help:
 	@echo 'make check      the fast tests under ASan and UBSan, about a minute'
@@ -8,6 +8,7 @@ help:
 	@echo 'make run        build and start the server (./run)'
 	@echo 'make format     clang-format on every source file'
 	@echo 'make bench      the comparisons of bench/, figures printed'
+	@echo 'make rocksdb    build RocksDB as releases have it, once for all builds, a few minutes'
 	@echo 'make docs       make the pages of docs/ that are printed by the server'
 	@echo 'make clean      remove every build directory'
 
@@ -32,6 +33,10 @@ format:
 bench:
 	@scripts/setup build bench
 	@scripts/bench
+
+rocksdb:
+	@scripts/setup build
+	@scripts/rocksdb build
 
 docs:
 	@scripts/build release orrery

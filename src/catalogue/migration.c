@@ -246,7 +246,8 @@ static bool request_check(const struct container *container,
     (void)partition_map_spans(container->map, &spans);
     if (container->migration && !is_superseded(container, request))
         return busy(container, err);
-    if (container_is_fixed(container) && request->target_count > 1)
+    if (container_is_fixed(container) && request->target_count > 1 &&
+        request->kind != MIGRATION_REKEY) /* which gives it a key */
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "container \"%.*s\" has no partition key and cannot be split",
                          SLICE_ARG(container->state.info.id));

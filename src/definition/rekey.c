@@ -175,12 +175,20 @@ static void members_write(const struct definition_rekey *rekey, struct buf *out)
     }
 }
 
+/* Clients of collections name no keys: nobody speaks of the one before, so that there is no grace
+ * period, and a collection without a key can get one. */
+static bool names_no_keys(const struct definition_fields *fields)
+{
+    return fields->identity == DEFINITION_IDENTITY_MONGO;
+}
+
 static bool rekeyed_check(const struct definition *before, const struct definition *after,
                           struct error *err)
 {
     const struct definition_fields *fields = definition_fields(before);
 
-    if (fields->key.system_key || definition_fields(after)->key.system_key)
+    if ((fields->key.system_key && !names_no_keys(fields)) ||
+        definition_fields(after)->key.system_key)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "a container without a partition key cannot be re-keyed");
     if (definition_keys_equal(&fields->key, &definition_fields(after)->key) &&
@@ -219,7 +227,8 @@ bool definition_rekeyed(const struct definition *before, const struct definition
                          "a container without a partition key cannot be re-keyed");
     if (!placed_write(before, key, &elements, &plain, err) || !rekeyed_check(before, plain, err))
         return false;
-    if (definition_keys_equal(&fields->key, &definition_fields(plain)->key)) {
+    if (names_no_keys(fields) ||
+        definition_keys_equal(&fields->key, &definition_fields(plain)->key)) {
         *ret_definition = TAKE(plain);
         return true;
     }

@@ -21,7 +21,8 @@ struct definition_rekey {
 };
 
 /* Another definition: of the same container, under another key. Where keys are others, the one
- * before is kept as `formerly`. ERROR_BAD_REQUEST: it cannot be so, or nothing would change.
+ * before is kept as `formerly`, but of collections of MongoDB, whose clients name no keys; one of
+ * those may also have had none. ERROR_BAD_REQUEST: it cannot be so, or nothing would change.
  * ERROR_BUSY: an earlier re-key is still in its grace period. */
 NODISCARD bool definition_rekeyed(const struct definition *before,
                                   const struct definition_rekey *rekey,

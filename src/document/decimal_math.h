@@ -1,9 +1,10 @@
 /* Arithmetic of Decimal128, by Intel's library for decimals in the binary integer encoding.
  *
- * Every result is the exact one rounded once, to 34 digits, half to even; exp, ln, log10 and pow
- * are within one unit of the last place. What has no result is NaN, what is too large infinite, as
- * IEEE 754-2008 has it: nothing fails, and no state is kept between calls or shared by threads.
- * Comparing and hashing are those of all numbers (number.h, query/value/compare.h). */
+ * Every result is the exact one rounded once, to 34 digits, half to even; exp, ln, log10, pow and
+ * those of angles are within one unit of the last place. What has no result is NaN, what is too
+ * large infinite, as IEEE 754-2008 has it: nothing fails, and no state is kept between calls or
+ * shared by threads. Comparing and hashing are those of all numbers (number.h,
+ * query/value/compare.h). */
 #pragma once
 
 #include "document/decimal.h"
@@ -40,6 +41,7 @@ struct document_decimal decimal_divide(struct document_decimal a, struct documen
 /* What is left of a divided by b with the quotient cut to a whole number: it has the sign of a. */
 struct document_decimal decimal_modulo(struct document_decimal a, struct document_decimal b);
 struct document_decimal decimal_power(struct document_decimal a, struct document_decimal b);
+struct document_decimal decimal_atan2(struct document_decimal y, struct document_decimal x);
 
 /* --- Of one ----------------------------------------------------------------------------------- */
 
@@ -51,6 +53,18 @@ struct document_decimal decimal_sqrt(struct document_decimal a);
 struct document_decimal decimal_exp(struct document_decimal a);
 struct document_decimal decimal_ln(struct document_decimal a);
 struct document_decimal decimal_log10(struct document_decimal a);
+struct document_decimal decimal_sin(struct document_decimal a);
+struct document_decimal decimal_cos(struct document_decimal a);
+struct document_decimal decimal_tan(struct document_decimal a);
+struct document_decimal decimal_asin(struct document_decimal a);
+struct document_decimal decimal_acos(struct document_decimal a);
+struct document_decimal decimal_atan(struct document_decimal a);
+struct document_decimal decimal_sinh(struct document_decimal a);
+struct document_decimal decimal_cosh(struct document_decimal a);
+struct document_decimal decimal_tanh(struct document_decimal a);
+struct document_decimal decimal_asinh(struct document_decimal a);
+struct document_decimal decimal_acosh(struct document_decimal a);
+struct document_decimal decimal_atanh(struct document_decimal a);
 
 /* To so many digits behind the point, negative: before it; half to even, or cut. What has fewer
  * stays as it is. */

@@ -42,7 +42,8 @@ bool migrator_rekey_plan_make(struct catalogue *catalogue, const struct containe
     size_t wanted;
 
     plan->definition = NULL;
-    if (container_is_fixed(container))
+    if (container_is_fixed(container) &&
+        definition_fields(container_definition(container))->identity != DEFINITION_IDENTITY_MONGO)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "container \"%.*s\" has no partition key and cannot be re-keyed",
                          SLICE_ARG(container_info(container)->id));

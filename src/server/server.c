@@ -377,6 +377,9 @@ static struct mongo *mongo_make(struct server *server)
         .advertise = settings->mongo_advertise,
         .cursor_ms = settings->mongo_cursor_ms_max,
         .cursors_max = (size_t)settings->mongo_cursors_max,
+        .sessions_max = (size_t)settings->mongo_sessions_max,
+        .session_ms = settings->mongo_session_ms_max,
+        .test_commands = settings->mongo_test_commands,
         .connections_max = (uint32_t)settings->net_connections_max,
     };
 

@@ -279,6 +279,36 @@ bool front_cursors_kill(struct front_cursors *cursors, uint32_t account, uint64_
     return cursor;
 }
 
+static bool has_tag(const struct front_cursor *cursor, const uint8_t *tag)
+{
+    static const uint8_t none[FRONT_CURSOR_TAG_LEN];
+
+    return tag ? memcmp(cursor->tag, tag, sizeof none) == 0
+               : memcmp(cursor->tag, none, sizeof none) != 0;
+}
+
+size_t front_cursors_kill_tagged(struct front_cursors *cursors, uint32_t account,
+                                 const uint8_t *tag)
+{
+    struct front_cursor *killed = NULL;
+    size_t found = 0;
+
+    WITH_LOCK (&cursors->lock) {
+        struct front_cursors_of_account *own = *account_place(cursors, account);
+
+        for (struct front_cursor *cursor = own ? own->newest : NULL, *older; cursor;
+             cursor = older) {
+            older = cursor->older;
+            if (!has_tag(cursor, tag))
+                continue;
+            cursor_condemn(cursors, cursor, &killed);
+            found++;
+        }
+    }
+    list_close(killed);
+    return found;
+}
+
 size_t front_cursors_account_end(struct front_cursors *cursors, uint32_t account)
 {
     struct front_cursor *ended = NULL;

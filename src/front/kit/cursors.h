@@ -16,11 +16,16 @@
 
 struct front_cursors; /* opaque, owned by the server */
 
+enum { FRONT_CURSOR_TAG_LEN = 16 };
+
 struct front_cursor {
     /* Ends it and frees what is around it. Called once, without locks. */
     void (*close)(struct front_cursor *cursor);
     /* Set where it was killed, or its account ended, while in use: whoever uses it stops early. */
     atomic_bool cancelled;
+    /* What it belongs to besides its account, such as a session; zeros: nothing. Set before it is
+     * opened. */
+    uint8_t tag[FRONT_CURSOR_TAG_LEN];
 
     /* Of the table. */
     uint64_t id; /* 1 to 2^63 - 1, random: nobody guesses another's */
@@ -75,6 +80,10 @@ void front_cursors_end(struct front_cursors *cursors, struct front_cursor *curso
 
 /* Closes it, or has it closed when it is put back. False: the account has no such cursor. */
 bool front_cursors_kill(struct front_cursors *cursors, uint32_t account, uint64_t id);
+
+/* The same of all cursors of an account that have this tag; NULL: any tag. Says how many. */
+size_t front_cursors_kill_tagged(struct front_cursors *cursors, uint32_t account,
+                                 const uint8_t *tag);
 
 /* The same of all cursors of an account, which has ended; and of those whose time is over. Says how
  * many. */

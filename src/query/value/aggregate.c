@@ -34,6 +34,8 @@ static const char *const names[] = {
     [QUERY_STD_DEV_SAMP] = "$stdDevSamp",
     [QUERY_MAKE_LIST] = "MAKELIST",
     [QUERY_MAKE_SET] = "MAKESET",
+    [QUERY_TAKE_FIRST] = "$first",
+    [QUERY_TAKE_LAST] = "$last",
 };
 
 static bool is_sum(const struct query_aggregate *state)
@@ -44,6 +46,11 @@ static bool is_sum(const struct query_aggregate *state)
 static bool is_deviation(const struct query_aggregate *state)
 {
     return state->kind == QUERY_STD_DEV_POP || state->kind == QUERY_STD_DEV_SAMP;
+}
+
+static bool is_end(const struct query_aggregate *state)
+{
+    return state->kind == QUERY_TAKE_FIRST || state->kind == QUERY_TAKE_LAST;
 }
 
 bool query_aggregate_find(struct slice name, enum query_aggregate_kind *ret_kind)
@@ -66,6 +73,8 @@ void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_ki
     switch (kind) {
     case QUERY_MIN:
     case QUERY_MAX:
+    case QUERY_TAKE_FIRST:
+    case QUERY_TAKE_LAST:
         state->value = document_undefined();
         break;
     case QUERY_MAKE_SET:
@@ -143,6 +152,17 @@ static bool extreme_add(struct query_aggregate *state, const struct document_val
     return extreme_keep(state, value, err);
 }
 
+static bool end_add(struct query_aggregate *state, const struct document_value *value,
+                    struct error *err)
+{
+    if (state->value.type != DOCUMENT_UNDEFINED &&
+        (state->kind == QUERY_TAKE_FIRST ? state->at >= state->kept_at
+                                         : state->at < state->kept_at))
+        return true;
+    state->kept_at = state->at;
+    return extreme_keep(state, value, err);
+}
+
 static uint64_t *places(const struct query_aggregate *state)
 {
     return (uint64_t *)(void *)state->places.data;
@@ -205,7 +225,7 @@ bool query_aggregate_add(struct query_aggregate *state, const struct document_va
         return true;
     if (state->kind == QUERY_COUNT_IF && !(value->type == DOCUMENT_BOOL && value->boolean))
         return true;
-    if (state->kind >= QUERY_MAKE_LIST &&
+    if ((state->kind == QUERY_MAKE_LIST || state->kind == QUERY_MAKE_SET) &&
         !query_value_nests_within(value, QUERY_VALUE_DEPTH_MAX - 1))
         return error_set(err, ERROR_TOO_DEEP, "a value would be nested deeper than %d levels",
                          QUERY_VALUE_DEPTH_MAX);
@@ -222,6 +242,9 @@ bool query_aggregate_add(struct query_aggregate *state, const struct document_va
     case QUERY_MIN:
     case QUERY_MAX:
         return extreme_add(state, value, err);
+    case QUERY_TAKE_FIRST:
+    case QUERY_TAKE_LAST:
+        return end_add(state, value, err);
     case QUERY_MAKE_LIST:
         return list_add(state, value, err);
     case QUERY_MAKE_SET:
@@ -295,6 +318,10 @@ bool query_aggregate_merge(struct query_aggregate *state, const struct query_agg
         return true;
     case QUERY_MIN:
     case QUERY_MAX:
+        return query_aggregate_add(state, &other->value, err);
+    case QUERY_TAKE_FIRST:
+    case QUERY_TAKE_LAST:
+        state->at = other->kept_at;
         return query_aggregate_add(state, &other->value, err);
     case QUERY_MAKE_LIST:
         return elements_add(state, list_array(other), places(other), err);
@@ -385,7 +412,8 @@ static struct document_value average(const struct query_aggregate *state)
     if (sum.type == DOCUMENT_DECIMAL128)
         return document_decimal_value(
             decimal_divide(sum.decimal, decimal_from_int64((int64_t)state->count)));
-    if (query_stored_integer(&sum, &integer) && integer % (int64_t)state->count == 0)
+    if (state->order == DOCUMENT_ORDER_SQL && query_stored_integer(&sum, &integer) &&
+        integer % (int64_t)state->count == 0)
         return query_integer(integer / (int64_t)state->count);
     document_to_double(&sum, &total);
     return document_double(total / (double)state->count);
@@ -421,7 +449,10 @@ struct document_value query_aggregate_finish(struct query_aggregate *state)
     case QUERY_COUNT_IF:
         return query_integer((int64_t)state->count);
     case QUERY_SUM:
-        return state->count ? query_sum_value(&state->sum) : document_undefined();
+        if (!state->count)
+            return document_undefined();
+        return state->order == DOCUMENT_ORDER_MONGO ? query_sum_typed(&state->sum)
+                                                    : query_sum_value(&state->sum);
     case QUERY_AVG:
         return state->count ? average(state) : document_undefined();
     case QUERY_STD_DEV_POP:
@@ -429,6 +460,8 @@ struct document_value query_aggregate_finish(struct query_aggregate *state)
         return deviation_value(state);
     case QUERY_MIN:
     case QUERY_MAX:
+    case QUERY_TAKE_FIRST:
+    case QUERY_TAKE_LAST:
         return state->value;
     case QUERY_MAKE_LIST:
         if (!is_in_place(state, state->places.len / sizeof state->at))
@@ -465,9 +498,10 @@ size_t query_aggregate_bytes(const struct query_aggregate *state)
  *     a   name of the aggregate
  *     n   count, int64
  *     x   true: spoiled; then there is no v
- *     v   sum: see sum.c; deviations: the sum; min, max: the value, absent if none; makelist,
- * makeset: an array q   deviations: the sum of squares o   makelist, makeset: the place of each, an
- * array of int64 */
+ *     v   sum: see sum.c; deviations: the sum; min, max, first, last: the value, absent if none;
+ *         makelist, makeset: an array
+ *     q   deviations: the sum of squares
+ *     o   makelist, makeset: the place of each, an array of int64; first, last: the place, int64 */
 
 static void places_append(const struct query_aggregate *state, struct buf *buf)
 {
@@ -522,8 +556,12 @@ void query_aggregate_save(const struct query_aggregate *state, struct slice key,
             break;
         case QUERY_MIN:
         case QUERY_MAX:
+        case QUERY_TAKE_FIRST:
+        case QUERY_TAKE_LAST:
             if (state->value.type != DOCUMENT_UNDEFINED)
                 document_append(buf, SLICE("v"), &state->value);
+            if (is_end(state))
+                document_append_int64(buf, SLICE("o"), (int64_t)state->kept_at);
             break;
         case QUERY_MAKE_LIST:
             list = document_array(list_array(state));
@@ -566,6 +604,12 @@ static bool load_value(struct query_aggregate *state, struct slice document, str
                not_ours(state->kind, err);
     case QUERY_MIN:
     case QUERY_MAX:
+        return !found || extreme_keep(state, &value, err);
+    case QUERY_TAKE_FIRST:
+    case QUERY_TAKE_LAST:
+        if (!document_find(document, SLICE("o"), &squares) || squares.type != DOCUMENT_INT64)
+            return not_ours(state->kind, err);
+        state->kept_at = (uint64_t)squares.int64;
         return !found || extreme_keep(state, &value, err);
     case QUERY_MAKE_LIST:
     case QUERY_MAKE_SET:

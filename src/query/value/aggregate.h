@@ -24,9 +24,11 @@ enum query_aggregate_kind {
     QUERY_STD_DEV_SAMP, /* the same, of a sample: of fewer than two undefined */
     QUERY_MAKE_LIST,    /* an array of the defined values in the order of at, then as they came */
     QUERY_MAKE_SET,     /* the same, each once */
+    QUERY_TAKE_FIRST, /* the defined value with the least at; of several the one that came first */
+    QUERY_TAKE_LAST,  /* that with the greatest; of several the one that came last */
 };
 
-/* The aggregate of that SQL name, without case; SQL has no standard deviations. */
+/* The aggregate of that SQL name, without case; SQL has no standard deviations, first and last. */
 bool query_aggregate_find(struct slice name, enum query_aggregate_kind *ret_kind);
 
 /* Numbers and their squares, both exactly, so that parts merge without a trace. */
@@ -44,15 +46,17 @@ struct query_aggregate {
     union {
         struct query_sum sum; /* sum, avg */
         struct query_deviation deviation;
-        struct document_value value;     /* min, max; text and the like are in bytes */
+        struct document_value value;     /* min, max, first, last; text and the like: in bytes */
         struct query_aggregate_set *set; /* makeset; owned */
     };
-    struct buf bytes;  /* of min, max and makelist */
+    struct buf bytes;  /* of min, max, first, last and makelist */
     struct buf places; /* at of each value of makelist and makeset, a uint64_t each */
+    uint64_t kept_at;  /* of first and last */
 };
 
 /* order is the plan's: which value is the least, and which are equal; in MongoDB's, sums of
- * decimals are decimals, in SQL's they are doubles as all numbers are. bytes_max bounds what one
+ * decimals are decimals, those of longs are longs, and averages are no integers; in SQL's they are
+ * doubles as all numbers are. bytes_max bounds what one
  * state may keep. */
 void query_aggregate_init(struct query_aggregate *state, enum query_aggregate_kind kind,
                           enum document_order order, size_t bytes_max);

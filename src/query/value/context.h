@@ -45,6 +45,13 @@ struct query_slot {
     void *hidden_self;
 };
 
+/* A variable that a kind binds while what is below it is evaluated: on the stack of the evaluation,
+ * in no slot. */
+struct query_local {
+    const struct query_local *outer;
+    struct document_value value;
+};
+
 /* Calls a user-defined function. Results are in the context's arena. */
 struct query_udf_host {
     bool (*call)(void *self, struct slice name, const struct document_value *arguments,
@@ -84,6 +91,7 @@ struct query_limits {
 struct query_context {
     struct query_slot *slots; /* borrowed; as many as the plan asks for */
     size_t slot_count;
+    const struct query_local *locals; /* the innermost; NULL: none */
 
     struct arena *arena; /* borrowed */
     struct buf scratch;  /* where objects, arrays and texts are put together, as a stack */

@@ -135,6 +135,7 @@ bool query_sum_add(struct query_sum *sum, const struct document_value *number, b
     }
 
     if (query_stored_integer(number, &integer)) {
+        sum->has_longs |= number->type == DOCUMENT_INT64;
         sum->integer += integer; /* 2^64 additions would have to come before it runs over */
         return true;
     }
@@ -149,6 +150,7 @@ void query_sum_merge(struct query_sum *sum, const struct query_sum *other)
 {
     sum->integer += other->integer;
     sum->has_doubles |= other->has_doubles;
+    sum->has_longs |= other->has_longs;
     if (other->has_special)
         special_add(sum, other->special);
     if (other->decimals)
@@ -266,6 +268,13 @@ struct document_value query_sum_value(const struct query_sum *sum)
     return document_double(all.has_special ? all.special : parts_round(&all));
 }
 
+struct document_value query_sum_typed(const struct query_sum *sum)
+{
+    struct document_value value = query_sum_value(sum);
+
+    return sum->has_longs && value.type == DOCUMENT_INT32 ? document_int64(value.int32) : value;
+}
+
 size_t query_sum_bytes(const struct query_sum *sum)
 {
     size_t bytes = sum->part_capacity * sizeof(double);
@@ -279,6 +288,7 @@ size_t query_sum_bytes(const struct query_sum *sum)
  *
  *     h, l     the integer's upper and lower 64 bits
  *     d        true: a double was among the numbers
+ *     w        true: a long was; absent: none
  *     s        what was not finite; absent: nothing
  *     p        the parts
  *     m        the sum of decimals: see decimal_sum.c; absent: there was none */
@@ -309,6 +319,8 @@ void query_sum_save(const struct query_sum *sum, struct slice key, struct buf *b
     document_append_int64(buf, SLICE("h"), (int64_t)(sum->integer >> 64));
     document_append_int64(buf, SLICE("l"), (int64_t)(uint64_t)sum->integer);
     document_append_bool(buf, SLICE("d"), sum->has_doubles);
+    if (sum->has_longs)
+        document_append_bool(buf, SLICE("w"), true);
     if (sum->has_special)
         document_append_double(buf, SLICE("s"), sum->special);
     parts = document_append_array_begin(buf, SLICE("p"));
@@ -339,6 +351,7 @@ bool query_sum_load(struct query_sum *sum, const struct document_value *value)
         return false; /* no sum of ours, and one more could run over */
     sum->integer = (__int128)((unsigned __int128)(uint64_t)high.int64 << 64 | (uint64_t)low.int64);
     sum->has_doubles = doubles.boolean;
+    sum->has_longs = document_find(value->document, SLICE("w"), &special);
     if (document_find(value->document, SLICE("s"), &special)) {
         if (special.type != DOCUMENT_DOUBLE)
             return false;

@@ -18,6 +18,7 @@ struct query_sum {
     double special; /* the sum of what is not finite */
     bool has_special;
     bool has_doubles;
+    bool has_longs;
     uint8_t part_count, part_capacity;
     double *parts; /* owned, by growing magnitude; most sums need two or three */
     struct query_decimal_sum *decimals; /* owned; NULL: there was none */
@@ -32,6 +33,9 @@ void query_sum_merge(struct query_sum *sum, const struct query_sum *other);
 /* An integer if only integers were added and it fits; a decimal if one was kept: then doubles count
  * with the 34 first digits of the nearest to their sum and of what that leaves; else a double. */
 struct document_value query_sum_value(const struct query_sum *sum);
+
+/* The same, but a long where a long was among integers, as MongoDB has it. */
+struct document_value query_sum_typed(const struct query_sum *sum);
 
 /* The nearest double to the sum, and that to what it leaves. Not of decimals. */
 void query_sum_halves(const struct query_sum *sum, double *ret_high, double *ret_low);

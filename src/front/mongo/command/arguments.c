@@ -1,6 +1,7 @@
 #include "front/mongo/command/arguments.h"
 
 #include "base/bytes.h"
+#include "front/mongo/command/session.h"
 #include "front/mongo/text.h"
 
 enum { FIELDS_MAX = 64, NAME_SHOWN_MAX = 64, SESSION_ID_LEN = 16 };
@@ -254,7 +255,7 @@ bool mongo_generic_check(const struct mongo_call *call, struct error *err)
         return mongo_error_set(err, MONGO_INVALID_UUID, "lsid.id must be a UUID");
     if (!object_check(call, "readConcern", &value, &there, err) ||
         !object_check(call, "writeConcern", &value, &there, err) ||
-        (there && !write_concern_check(&value, err)))
+        (there && !write_concern_check(&value, err)) || !mongo_session_check(call, err))
         return false;
     if (document_find(call->message.body, SLICE("autocommit"), &value) && !is_absent(&value))
         return mongo_error_set(err, MONGO_NOT_SUPPORTED_IN_TRANSACTION,

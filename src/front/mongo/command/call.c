@@ -44,8 +44,12 @@ bool mongo_call_namespace(const struct mongo_call *call, struct mongo_namespace 
         return mongo_error_set(err, MONGO_INVALID_NAMESPACE, "collection name has invalid type %s",
                                mongo_type_name(call->target.type));
     *ret_namespace = (struct mongo_namespace){call->message.database, call->target.text};
-    return mongo_database_check(ret_namespace->database, err) &&
-           collection_check(ret_namespace, err);
+    return mongo_namespace_check(ret_namespace, err);
+}
+
+bool mongo_namespace_check(const struct mongo_namespace *name, struct error *err)
+{
+    return mongo_database_check(name->database, err) && collection_check(name, err);
 }
 
 /* --- Collections ----------------------------------------------------------------------------- */
@@ -106,11 +110,17 @@ static bool database_make(const struct mongo_call *call, struct slice name, stru
     return true;
 }
 
-static void definition_write(struct slice name, struct buf *out)
+static void definition_write(struct slice name, const struct mongo_collection_terms *terms,
+                             struct buf *out)
 {
     size_t whole = document_begin(out), policy, paths, path, orrery;
 
     document_append_string(out, SLICE("id"), name);
+    if (terms->partition_key.data) {
+        const struct document_value key = document_object(terms->partition_key);
+
+        document_append(out, SLICE("partitionKey"), &key);
+    }
     /* only _id has an index by default, as with the service */
     policy = document_append_object_begin(out, SLICE("indexingPolicy"));
     document_append_string(out, SLICE("indexingMode"), SLICE("consistent"));
@@ -125,20 +135,23 @@ static void definition_write(struct slice name, struct buf *out)
     document_end(out, policy);
     orrery = document_append_object_begin(out, SLICE("orrery"));
     document_append_string(out, SLICE("identity"), SLICE("_id"));
+    if (terms->partition_key.data)
+        document_append_string(out, SLICE("strategy"), terms->strategy);
     document_end(out, orrery);
     document_end(out, whole);
 }
 
 static bool container_make(const struct mongo_call *call, const struct mongo_namespace *name,
+                           const struct mongo_collection_terms *terms,
                            struct container **ret_container, struct error *err)
 {
     CLEANUP(buf_done) struct buf body;
     struct catalogue *catalogue = call->services->catalogue;
 
     buf_init(&body, BUF_DEFAULT_MAX);
-    definition_write(name->collection, &body);
+    definition_write(name->collection, terms, &body);
     if (catalogue_container_create(catalogue, call->account.id, name->database, buf_slice(&body),
-                                   NULL, ret_container, err)) {
+                                   terms->offer, ret_container, err)) {
         if (load_meters_apply(call->services->meters, *ret_container, call->services->burst_seconds,
                               err))
             return true;
@@ -153,6 +166,14 @@ static bool container_make(const struct mongo_call *call, const struct mongo_nam
 bool mongo_collection_make(const struct mongo_call *call, const struct mongo_namespace *name,
                            struct mongo_collection *ret_collection, struct error *err)
 {
+    return mongo_collection_make_as(call, name, &(struct mongo_collection_terms){0}, ret_collection,
+                                    err);
+}
+
+bool mongo_collection_make_as(const struct mongo_call *call, const struct mongo_namespace *name,
+                              const struct mongo_collection_terms *terms,
+                              struct mongo_collection *ret_collection, struct error *err)
+{
     struct container *container;
 
     assert(call->may_block);
@@ -161,8 +182,15 @@ bool mongo_collection_make(const struct mongo_call *call, const struct mongo_nam
     if (ret_collection->container)
         return true;
     return database_make(call, name->database, err) &&
-           container_make(call, name, &container, err) &&
+           container_make(call, name, terms, &container, err) &&
            collection_take(call, container, ret_collection, err);
+}
+
+bool mongo_collection_reopen(const struct mongo_call *call, const struct mongo_namespace *name,
+                             struct mongo_collection *collection, struct error *err)
+{
+    mongo_collection_close(collection);
+    return mongo_collection_open(call, name, collection, err);
 }
 
 void mongo_collection_close(struct mongo_collection *collection)
@@ -204,6 +232,11 @@ struct slice mongo_error_text(const struct mongo_call *call, const struct error 
                             "Error=16500, RetryAfterMs=%lld, Details='Response status code does "
                             "not indicate success: TooManyRequests (429); Substatus: %u; (%s)'",
                             (long long)MAX(wait_ms, (int64_t)1), err->substatus, err->message);
+    if (err->code == ERROR_PARTITION_FULL || err->code == ERROR_LOGICAL_PARTITION_FULL)
+        return arena_printf(call->arena,
+                            "%s. A collection that is not sharded is stored in one piece: "
+                            "shardCollection spreads it by a shard key",
+                            err->message);
     random_uuid(id);
     return front_fault_tell(call->services, err, id, call->arena);
 }

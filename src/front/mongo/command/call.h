@@ -13,9 +13,17 @@
 #include "front/mongo/command/command.h"
 #include "front/mongo/command/mongo.h"
 #include "front/mongo/error.h"
+#include "front/mongo/session/cluster_time.h"
+#include "front/mongo/session/fail_points.h"
+#include "front/mongo/session/sessions.h"
 #include "front/mongo/text.h"
 
-enum { MONGO_NONCE_LEN = 32, MONGO_ACCOUNT_MAX = 64, MONGO_NAME_MAX = 40 };
+enum {
+    MONGO_NONCE_LEN = 32,
+    MONGO_ACCOUNT_MAX = 64,
+    MONGO_NAME_MAX = 40,
+    MONGO_APPLICATION_MAX = 128
+};
 
 /* A SASL conversation under way. */
 struct mongo_sasl {
@@ -40,6 +48,7 @@ struct mongo_session {
     char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
     char user[MONGO_ACCOUNT_MAX];    /* as the client calls it */
     char user_database[MONGO_ACCOUNT_MAX];
+    char application[MONGO_APPLICATION_MAX + 1]; /* as hello named it; "": not */
 
     /* Of the last command, for getLastRequestStatistics. */
     char last_name[MONGO_NAME_MAX];
@@ -67,6 +76,9 @@ struct mongo_call {
     struct document_value target;        /* what stands behind the name: mostly a collection */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
+
+    struct mongo_fail fail; /* what a test wants to become of it */
+    bool fail_looked;       /* it was asked for */
 };
 
 /* The front as its files share it. */
@@ -75,8 +87,12 @@ struct mongo {
     struct mongo_wire *wires[MONGO_FACES];
     struct mongo_credentials *credentials;
     struct front_cursors *cursors;
+    struct mongo_fail_points *fail_points; /* NULL: there are no test commands */
+    struct mongo_sessions *sessions;
+    struct mongo_cluster_time time;
     atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
     atomic_uint under_way;
+    atomic_int waiting; /* commands, for migrations */
     atomic_int request_ids;
     atomic_uint_fast64_t tallies[MONGO_TALLIES];
     atomic_uint_fast32_t object_ids;
@@ -94,6 +110,7 @@ struct mongo_namespace {
 /* Of the command's own target. */
 NODISCARD bool mongo_call_namespace(const struct mongo_call *call,
                                     struct mongo_namespace *ret_namespace, struct error *err);
+NODISCARD bool mongo_namespace_check(const struct mongo_namespace *name, struct error *err);
 NODISCARD bool mongo_database_check(struct slice name, struct error *err);
 
 /* A collection, opened; closed with mongo_collection_close. */
@@ -111,6 +128,22 @@ NODISCARD bool mongo_collection_open(const struct mongo_call *call,
 NODISCARD bool mongo_collection_make(const struct mongo_call *call,
                                      const struct mongo_namespace *name,
                                      struct mongo_collection *ret_collection, struct error *err);
+/* The same, made with a key and throughput of its own, unless it is there already. All zero: with
+ * neither. */
+struct mongo_collection_terms {
+    struct slice partition_key; /* BSON of a definition's partitionKey; data NULL: none */
+    struct slice strategy;      /* how its values are placed */
+    const struct offer_request *offer;
+};
+NODISCARD bool mongo_collection_make_as(const struct mongo_call *call,
+                                        const struct mongo_namespace *name,
+                                        const struct mongo_collection_terms *terms,
+                                        struct mongo_collection *ret_collection, struct error *err);
+/* The same for one that is open, or was: it may have been dropped, made, or given another shard key
+ * since. */
+NODISCARD bool mongo_collection_reopen(const struct mongo_call *call,
+                                       const struct mongo_namespace *name,
+                                       struct mongo_collection *collection, struct error *err);
 void mongo_collection_close(struct mongo_collection *collection);
 CLEANUP_VALUE_FN(struct mongo_collection, mongo_collection_close)
 

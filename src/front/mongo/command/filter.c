@@ -1,41 +1,29 @@
 #include "front/mongo/command/filter.h"
 
+#include "front/mongo/expression/expression.h"
 #include "front/mongo/match/match.h"
 
 bool mongo_filter_compile(struct slice filter, struct query_build *build,
                           const struct query_expression **ret_filter, struct error *err)
 {
+    const struct mongo_match_options options = {.expression = mongo_expression_hook};
+
     *ret_filter = NULL;
     return !filter.data || !document_count(filter) ||
-           mongo_match_compile(filter, NULL, build, ret_filter, err);
+           mongo_match_compile(filter, &options, build, ret_filter, err);
 }
 
-/* A value that stands for itself, not operators or a pattern. */
-static bool is_plain(const struct document_value *value)
+bool mongo_filter_is_plain(const struct document_value *value)
 {
     struct document_iter iter;
 
-    if (value->type == DOCUMENT_REGEX)
+    if (value->type == DOCUMENT_REGEX || value->type == DOCUMENT_ARRAY ||
+        value->type == DOCUMENT_UNDEFINED || value->type == DOCUMENT_NULL)
         return false;
     if (value->type != DOCUMENT_OBJECT)
         return true;
     document_iter_init(&iter, value->document);
     return !document_iter_next(&iter) || iter.key.len == 0 || iter.key.data[0] != '$';
-}
-
-bool mongo_filter_is_id(struct slice filter, struct document_value *ret_id)
-{
-    struct document_iter iter;
-
-    if (!filter.data)
-        return false;
-    document_iter_init(&iter, filter);
-    if (!document_iter_next(&iter) || !slice_equal(iter.key, SLICE("_id")) ||
-        !is_plain(&iter.value) || iter.value.type == DOCUMENT_ARRAY ||
-        iter.value.type == DOCUMENT_UNDEFINED || iter.value.type == DOCUMENT_NULL)
-        return false;
-    *ret_id = iter.value;
-    return !document_iter_next(&iter);
 }
 
 /* --- Lists ----------------------------------------------------------------------------------- */

@@ -8,8 +8,9 @@
 NODISCARD bool mongo_filter_compile(struct slice filter, struct query_build *build,
                                     const struct query_expression **ret_filter, struct error *err);
 
-/* The value that the filter wants _id to have, if that is all it says. */
-bool mongo_filter_is_id(struct slice filter, struct document_value *ret_id);
+/* Does the value of a field of a filter stand for itself and for nothing else? Operators, patterns,
+ * arrays and null do not. */
+bool mongo_filter_is_plain(const struct document_value *value);
 
 /* Those of the documents that the filter holds for, in their order, in the arena. */
 NODISCARD bool mongo_filter_documents(struct mongo_call *call, struct slice filter,

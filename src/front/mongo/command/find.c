@@ -3,6 +3,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/session.h"
 
 enum {
     FIRST_BATCH = 101,
@@ -109,11 +110,14 @@ static struct cursor *cursor_new(struct mongo_call *call, const struct mongo_nam
     cursor->reading.projection = document_copy(arena, find->projection);
     cursor->reading.sort = document_copy(arena, find->sort);
     cursor->reading.collation = document_copy(arena, find->collation);
+    cursor->reading.let = document_copy(arena, find->let);
     cursor->reading.skip = (uint64_t)find->skip;
     cursor->reading.limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
     cursor->in_session = session.len == SESSION_ID_LEN;
-    if (cursor->in_session)
+    if (cursor->in_session) {
         memcpy(cursor->session, session.data, SESSION_ID_LEN);
+        mongo_call_session_name(call, session, cursor->head.tag);
+    }
     return cursor;
 }
 
@@ -183,9 +187,7 @@ static bool find_check(const struct find *find, struct error *err)
                     (document_find(find->hint.document, SLICE("$natural"), &natural) ||
                      document_find(find->hint.document, SLICE("_id"), &natural)));
 
-    if (is_given(find->let))
-        refused = "let";
-    else if (hinted)
+    if (hinted)
         refused = "hint";
     else if (is_value(&find->min) || is_value(&find->max))
         refused = "min and max";
@@ -199,7 +201,7 @@ static bool find_check(const struct find *find, struct error *err)
 
 /* Of one _id: a read of one item, on the loop if it is in memory. */
 static bool find_one(struct mongo_call *call, const struct mongo_collection *collection,
-                     struct slice ns, const struct document_value *id, struct error *err)
+                     struct slice ns, const struct item_operation *named, struct error *err)
 {
     struct item_operation op = mongo_operation(call, collection, ITEM_READ);
     struct batch batch = {.out = &call->reply};
@@ -207,8 +209,8 @@ static bool find_one(struct mongo_call *call, const struct mongo_collection *col
     struct batch_frame frame;
     bool found;
 
-    op.id = *id;
-    op.key = mongo_item_key(collection, SLICE_NONE);
+    op.id = named->id;
+    op.key = named->key;
     if (call->may_block) {
         found = item_operation_run(&op, err);
     } else {
@@ -287,8 +289,8 @@ static bool batch_is_given(const struct mongo_call *call)
 bool mongo_find(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    struct item_operation named;
     struct mongo_namespace name;
-    struct document_value id;
     struct find find = {0};
 
     if (!mongo_call_namespace(call, &name, err) ||
@@ -299,10 +301,10 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         frame_end(call, frame_begin(call, namespace_text(call->arena, &name), "firstBatch"), 0);
         return true;
     }
-    if (mongo_filter_is_id(find.filter, &id) && !find.skip && !is_given(find.projection) &&
-        !is_given(find.collation) && !(batch_is_given(call) && find.batch_size == 0) &&
-        collection.space.definition->key.system_key)
-        return find_one(call, &collection, namespace_text(call->arena, &name), &id, err);
+    if (!find.skip && !is_given(find.projection) && !is_given(find.collation) &&
+        !(batch_is_given(call) && find.batch_size == 0) &&
+        mongo_item_named(&collection, find.filter, &named.id, &named.key))
+        return find_one(call, &collection, namespace_text(call->arena, &name), &named, err);
     return mongo_call_blocks(call) &&
            find_many(call, &collection, &name, &find, batch_is_given(call), err);
 }

@@ -7,7 +7,7 @@
 
 enum {
     WRITE_BATCH_MAX = 100000,
-    SESSION_MINUTES = 30,
+    MINUTE_MS = 60000,
     WIRE_VERSION_MIN = 0,
     WIRE_VERSION_MAX = 21, /* MongoDB 7.0 */
 };
@@ -78,6 +78,22 @@ static bool await_check(const struct mongo_call *call, struct error *err)
                                    : "'maxAwaitTimeMS' must include a 'topologyVersion'");
 }
 
+/* The name that fail points know a client by. */
+static void application_note(struct mongo_call *call)
+{
+    struct document_value client, application, name;
+    struct mongo_session *session = call->session;
+
+    if (document_find(call->message.body, SLICE("client"), &client) &&
+        client.type == DOCUMENT_OBJECT &&
+        document_find(client.document, SLICE("application"), &application) &&
+        application.type == DOCUMENT_OBJECT &&
+        document_find(application.document, SLICE("name"), &name) && name.type == DOCUMENT_STRING)
+        snprintf(session->application, sizeof session->application, "%.*s",
+                 (int)MIN(name.text.len, (size_t)MONGO_APPLICATION_MAX),
+                 (const char *)name.text.data);
+}
+
 bool mongo_hello(struct mongo_call *call, struct error *err)
 {
     struct buf *out = &call->reply;
@@ -85,6 +101,7 @@ bool mongo_hello(struct mongo_call *call, struct error *err)
 
     if (!await_check(call, err))
         return false;
+    application_note(call);
     if (slice_equal(call->name, SLICE("hello")))
         document_append_bool(out, SLICE("isWritablePrimary"), true);
     else
@@ -100,7 +117,8 @@ bool mongo_hello(struct mongo_call *call, struct error *err)
     document_append_int32(out, SLICE("maxMessageSizeBytes"), MONGO_MESSAGE_BYTES_MAX);
     document_append_int32(out, SLICE("maxWriteBatchSize"), WRITE_BATCH_MAX);
     document_append_date(out, SLICE("localTime"), clock_read_wall_ms(call->services->clock));
-    document_append_int32(out, SLICE("logicalSessionTimeoutMinutes"), SESSION_MINUTES);
+    document_append_int32(out, SLICE("logicalSessionTimeoutMinutes"),
+                          (int32_t)(call->options->session_ms / MINUTE_MS));
     document_append_int32(out, SLICE("connectionId"),
                           (int32_t)(call->session->peer.number & 0x7FFFFFFF));
     document_append_int32(out, SLICE("minWireVersion"), WIRE_VERSION_MIN);

@@ -4,7 +4,7 @@
 #include "front/mongo/command/item.h"
 #include "item/bulk.h"
 
-enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024 };
+enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024, REKEYED_MAX = 8 };
 
 struct insert {
     struct slice documents; /* or a sequence */
@@ -46,6 +46,32 @@ static bool grown(void *context, struct error *err)
     return used <= call->held || front_call_hold(&call->front, used - call->held, err);
 }
 
+/* Did some come too late, for the collection got another shard key meanwhile? Nothing was done of
+ * them then; they are made ready to be run with the key of now. */
+static bool part_is_rekeyed(struct inserting *inserting, struct item_operation *operations,
+                            size_t count)
+{
+    bool found = false;
+    struct error err;
+
+    for (size_t i = 0; i < count && !found; i++)
+        found = operations[i].ended && operations[i].err.code == ERROR_REKEYED;
+    if (!found ||
+        !mongo_collection_reopen(inserting->call, &inserting->name, &inserting->collection, &err) ||
+        !inserting->collection.container)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct item_operation *op = &operations[i];
+
+        if (op->ended && op->err.code != ERROR_REKEYED)
+            continue;
+        op->key = mongo_item_key(&inserting->collection, op->document);
+        op->err.code = ERROR_NONE;
+        op->ended = !mongo_shard_key_check(&inserting->collection, op->document, &op->err);
+    }
+    return true;
+}
+
 /* One part of the batch, from the index on. False: no more are to be inserted. */
 static bool part_run(struct inserting *inserting, struct item_operation *operations, size_t count,
                      size_t index)
@@ -55,6 +81,8 @@ static bool part_run(struct inserting *inserting, struct item_operation *operati
     bool on = true;
 
     bulk_run(operations, count, &options);
+    for (int i = 0; i < REKEYED_MAX && part_is_rekeyed(inserting, operations, count); i++)
+        bulk_run(operations, count, &options);
     for (size_t i = 0; i < count; i++) {
         struct item_operation *op = &operations[i];
 
@@ -86,7 +114,8 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
 
         *op = mongo_operation(call, &inserting->collection, ITEM_CREATE);
         op->id = document_null();
-        if (mongo_item_make(call, document, &item, &op->err)) {
+        if (mongo_item_make(call, document, &item, &op->err) &&
+            mongo_shard_key_check(&inserting->collection, item.document, &op->err)) {
             op->id = item.id;
             op->document = item.document;
             op->key = mongo_item_key(&inserting->collection, item.document);

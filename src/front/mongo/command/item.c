@@ -1,5 +1,7 @@
 #include "front/mongo/command/item.h"
 
+#include "front/mongo/command/filter.h"
+
 /* --- The _id --------------------------------------------------------------------------------- */
 
 static bool id_check(const struct document_value *id, struct error *err)
@@ -132,10 +134,130 @@ struct partition_key mongo_item_key(const struct mongo_collection *collection,
     const struct partition_definition *key = &collection->space.definition->key;
     const struct document_value none = document_undefined();
 
-    if (key->system_key || !document.data)
+    if (key->system_key)
         return partition_key_of(key, &none, 1);
     return partition_key_extract(key, document);
 }
+
+/* --- Shard keys ------------------------------------------------------------------------------ */
+
+bool mongo_collection_is_sharded(const struct mongo_collection *collection)
+{
+    return collection->container && !collection->space.definition->key.system_key;
+}
+
+/* Is an array at the path, or before its end? */
+static bool array_is_met(const struct document_path *path, struct slice document)
+{
+    for (size_t i = 0; i < path->count; i++) {
+        struct document_value value;
+
+        if (!document_find(document, path->segments[i].name, &value))
+            return false;
+        if (value.type == DOCUMENT_ARRAY)
+            return true;
+        if (value.type != DOCUMENT_OBJECT)
+            return false;
+        document = value.document;
+    }
+    return false;
+}
+
+bool mongo_shard_key_check(const struct mongo_collection *collection, struct slice document,
+                           struct error *err)
+{
+    const struct partition_definition *key = &collection->space.definition->key;
+
+    for (size_t i = 0; !key->system_key && i < key->path_count; i++)
+        if (array_is_met(&key->paths[i], document))
+            return mongo_error_set(err, MONGO_SHARD_KEY_NOT_FOUND,
+                                   "Shard key cannot contain array values or array descendants.");
+    return true;
+}
+
+bool mongo_shard_key_keep(const struct mongo_collection *collection, struct slice before,
+                          struct slice after, struct error *err)
+{
+    struct partition_key was, is;
+
+    if (!mongo_collection_is_sharded(collection))
+        return true;
+    if (!mongo_shard_key_check(collection, after, err))
+        return false;
+    was = mongo_item_key(collection, before);
+    is = mongo_item_key(collection, after);
+    return partition_key_equal(&was, &is) ||
+           mongo_error_set(err, MONGO_IMMUTABLE_FIELD,
+                           "After applying the update, the shard key of the document was found to "
+                           "have been altered: the shard key of a document is immutable; insert "
+                           "another document and delete this one");
+}
+
+bool mongo_path_is_called(const struct document_path *path, struct slice name)
+{
+    struct slice head, tail;
+
+    for (size_t i = 0; i + 1 < path->count; i++) {
+        if (!slice_split(name, '.', &head, &tail) || !slice_equal(head, path->segments[i].name))
+            return false;
+        name = tail;
+    }
+    return slice_equal(name, path->segments[path->count - 1].name);
+}
+
+static size_t component_called(const struct partition_definition *key, struct slice name)
+{
+    size_t i = 0;
+
+    while (i < key->path_count && !mongo_path_is_called(&key->paths[i], name))
+        i++;
+    return i;
+}
+
+/* Objects have no place of their own among keys, so that the key does not tell one from another. */
+static bool names_one_key(const struct document_value *value)
+{
+    return value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_CODE_WITH_SCOPE;
+}
+
+bool mongo_item_named(const struct mongo_collection *collection, struct slice filter,
+                      struct document_value *ret_id, struct partition_key *ret_key)
+{
+    const struct partition_definition *key = &collection->space.definition->key;
+    struct document_value values[PARTITION_PATHS_MAX];
+    bool known[PARTITION_PATHS_MAX] = {0}, identified = false;
+    struct document_iter iter;
+
+    if (!filter.data)
+        return false;
+    values[0] = document_undefined();
+    document_iter_init(&iter, filter);
+    while (document_iter_next(&iter)) {
+        bool is_id = slice_equal(iter.key, SLICE("_id"));
+        size_t at = key->system_key ? key->path_count : component_called(key, iter.key);
+
+        if (!mongo_filter_is_plain(&iter.value) || (is_id && identified))
+            return false;
+        if (is_id)
+            *ret_id = iter.value;
+        identified |= is_id;
+        if (at < key->path_count) {
+            if (known[at] || (!is_id && !names_one_key(&iter.value)))
+                return false;
+            known[at] = true;
+            values[at] = iter.value;
+        } else if (!is_id) {
+            return false;
+        }
+    }
+    for (size_t i = 0; !key->system_key && i < key->path_count; i++)
+        identified &= known[i];
+    if (identified)
+        *ret_key = partition_key_of(key, values, key->path_count);
+    return identified;
+}
+
+/* --- Writing --------------------------------------------------------------------------------- */
 
 struct item_operation mongo_operation(const struct mongo_call *call,
                                       const struct mongo_collection *collection,

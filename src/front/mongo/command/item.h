@@ -15,9 +15,30 @@ struct mongo_item {
 NODISCARD bool mongo_item_make(struct mongo_call *call, struct slice document,
                                struct mongo_item *ret_item, struct error *err);
 
-/* The partition key of a document; document data NULL: of an _id alone, where that is enough. */
+/* The partition key of a document: its shard key, or of a collection that is not sharded nothing.
+ * Missing fields are a value of their own, as is null; which of them a filter for null means is
+ * both, so that it is asked everywhere. */
 struct partition_key mongo_item_key(const struct mongo_collection *collection,
                                     struct slice document);
+
+bool mongo_collection_is_sharded(const struct mongo_collection *collection);
+
+/* May a document with this shard key be stored? MONGO_SHARD_KEY_NOT_FOUND: an array is in it, or on
+ * the way to it. */
+NODISCARD bool mongo_shard_key_check(const struct mongo_collection *collection,
+                                     struct slice document, struct error *err);
+
+/* Does what a document becomes keep the shard key it has? MONGO_IMMUTABLE_FIELD: it does not, as
+ * with the hosted service. */
+NODISCARD bool mongo_shard_key_keep(const struct mongo_collection *collection, struct slice before,
+                                    struct slice after, struct error *err);
+
+/* Is this what filters call the path: "a.b" that of /a/b? */
+bool mongo_path_is_called(const struct document_path *path, struct slice name);
+
+/* The one item that a filter names by its _id and its whole shard key, if that is all it says. */
+bool mongo_item_named(const struct mongo_collection *collection, struct slice filter,
+                      struct document_value *ret_id, struct partition_key *ret_key);
 
 /* An operation with what is the same in all of them. */
 struct item_operation mongo_operation(const struct mongo_call *call,

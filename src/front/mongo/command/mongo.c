@@ -6,6 +6,8 @@
 #include "front/fault.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
+#include "front/mongo/command/labels.h"
+#include "front/mongo/command/session.h"
 #include "front/owner.h"
 
 #include <openssl/crypto.h>
@@ -73,6 +75,11 @@ struct mongo *mongo_new(const struct mongo_options *options)
     mongo->credentials = mongo_credentials_new(options->seal);
     mongo->cursors = front_cursors_new(&(struct front_cursors_options){
         .count_max = options->cursors_max, .account_count_max = (options->cursors_max + 1) / 2});
+    mongo->sessions = mongo_sessions_new(&(struct mongo_sessions_options){
+        .count_max = options->sessions_max, .session_ms = options->session_ms});
+    if (options->test_commands)
+        mongo->fail_points = mongo_fail_points_new();
+    mongo_cluster_time_init(&mongo->time, options->services.clock);
     mongo->started_ms = clock_read_monotonic_ms(options->services.clock);
     random_secret(&first, sizeof first);
     random_secret(mongo->object_id_random, sizeof mongo->object_id_random);
@@ -111,6 +118,8 @@ void mongo_free(struct mongo *mongo)
 {
     if (!mongo)
         return;
+    mongo_sessions_free(mongo->sessions);
+    mongo_fail_points_free(mongo->fail_points);
     front_cursors_free(mongo->cursors);
     for (int i = 0; i < MONGO_FACES; i++)
         mongo_wire_free(mongo->wires[i]);
@@ -252,8 +261,8 @@ static bool call_run(struct front_call *front, struct error *err)
     struct mongo_call *call = mongo_of(front);
 
     reply_begin(call);
-    if (!message_read(call, err) || !command_find(call, err) || !need_check(call, err) ||
-        !place_check(call, err) || !mongo_generic_check(call, err))
+    if (!message_read(call, err) || !command_find(call, err) || !mongo_fail_meet(call, err) ||
+        !need_check(call, err) || !place_check(call, err) || !mongo_generic_check(call, err))
         return false;
     if (!call->may_block && (call->command->place == MONGO_PLACE_WORKER || account_is_made(call))) {
         call->cold = true;
@@ -318,7 +327,9 @@ static void call_answer(struct front_call *front)
 {
     struct mongo_call *call = mongo_of(front);
 
+    mongo_fail_concern_append(call);
     document_append_double(&call->reply, SLICE("ok"), 1);
+    mongo_session_reply_append(call);
     document_end(&call->reply, call->reply_begin);
     call_send(call);
 }
@@ -335,6 +346,8 @@ static void call_refuse(struct front_call *front, const struct error *err)
     document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
     document_append_string(&call->reply, SLICE("codeName"),
                            slice_of_text(mongo_error_name(err, name)));
+    mongo_labels_append(call, mongo_error_code(err), false);
+    mongo_session_reply_append(call);
     document_end(&call->reply, call->reply_begin);
     call_send(call);
 }

@@ -26,6 +26,9 @@ struct mongo_options {
     int64_t cursor_ms;        /* a cursor that is not come back for so long is closed */
     size_t cursors_max;       /* open at a time; of one account half of them */
     uint32_t connections_max; /* of the listener, for serverStatus */
+    size_t sessions_max;      /* sessions that number their writes, remembered at a time */
+    int64_t session_ms;       /* one that is not used for so long is forgotten */
+    bool test_commands;       /* configureFailPoint is there */
 };
 
 /* Options are copied, the texts in them are borrowed. */

@@ -50,7 +50,8 @@ static const struct query_kind version_kind = {"version", version_evaluate, QUER
 
 static uint64_t fingerprint_of(const struct mongo_reading *reading)
 {
-    const struct slice parts[] = {reading->filter, reading->projection, reading->sort};
+    const struct slice parts[] = {reading->filter, reading->projection, reading->sort,
+                                  reading->let};
     uint64_t print = reading->skip * 31 + reading->limit + (uint64_t)reading->shape;
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -71,13 +72,15 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
 {
     const struct query_kind *kind =
         reading->shape == MONGO_SHAPE_DOCUMENT ? &document_kind : &version_kind;
+    const struct mongo_match_options options = {.expression = mongo_expression_hook,
+                                                .expression_self = &reading->expressions};
     const struct query_expression *item = query_variable(build, 0);
     const struct mongo_projection *projection;
 
     if (is_given(reading->projection)) {
         assert(reading->shape == MONGO_SHAPE_DOCUMENT);
-        if (!mongo_projection_compile(reading->projection, NULL, reading->match, build, &projection,
-                                      err))
+        if (!mongo_projection_compile(reading->projection, &options, reading->match, build,
+                                      &projection, err))
             return false;
         if (!mongo_projection_is_whole(projection)) {
             *ret_select = mongo_projection_expression(projection, build);
@@ -88,16 +91,38 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
     return true;
 }
 
+bool mongo_command_let(struct slice let, struct query_build *build,
+                       struct mongo_expression_options *ret_options, struct error *err)
+{
+    const struct mongo_variable *variables;
+    size_t count;
+
+    if (!mongo_expression_let(let, NULL, build, &variables, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (variables[i].value->slots_used)
+            return mongo_error_set(err, 4890500,
+                                   "Command let Expression tried to access a field, but this is "
+                                   "not allowed because Command let expressions run before the "
+                                   "query examines any documents.");
+    *ret_options =
+        (struct mongo_expression_options){.variables = variables, .variable_count = count};
+    return true;
+}
+
 bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, struct error *err)
 {
-    const struct mongo_match_options options = {.collation = reading->collation};
+    const struct mongo_match_options options = {.collation = reading->collation,
+                                                .expression = mongo_expression_hook,
+                                                .expression_self = &reading->expressions};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     const struct query_expression *filter = NULL, *select;
     const struct query_order *order;
     size_t order_count;
 
-    if (!mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
+    if (!mongo_command_let(reading->let, &build, &reading->expressions, err) ||
+        !mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
                            &reading->match, err))
         return false;
     if (is_given(reading->filter))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "front/mongo/command/item.h"
+#include "front/mongo/expression/expression.h"
 #include "front/mongo/match/match.h"
 #include "query/run.h"
 
@@ -15,17 +16,22 @@ enum mongo_shape {
 /* A query over a collection; lives in an arena and may be used for many pages. */
 struct mongo_reading {
     enum mongo_shape shape;
-    struct slice filter, projection, sort, collation; /* BSON; data NULL: none */
-    uint64_t skip, limit;                             /* limit UINT64_MAX: all */
+    struct slice filter, projection, sort, collation, let; /* BSON; data NULL: none */
+    uint64_t skip, limit;                                  /* limit UINT64_MAX: all */
 
     /* Of mongo_reading_prepare. */
     struct query_plan plan;
     const struct mongo_match *match;
+    struct mongo_expression_options expressions; /* the variables of let */
 };
 
 /* Compiles it. What it needs is copied into the arena. */
 NODISCARD bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena,
                                      struct error *err);
+
+/* The variables of a command's `let`, which see no document; in the build's arena. */
+NODISCARD bool mongo_command_let(struct slice let, struct query_build *build,
+                                 struct mongo_expression_options *ret_options, struct error *err);
 
 /* One page of it, from the continuation on (empty: from the beginning). */
 struct mongo_page {

@@ -114,33 +114,6 @@ bool mongo_last_statistics(struct mongo_call *call, struct error *err)
 /* --- Sessions -------------------------------------------------------------------------------- */
 
 /* Nothing is kept of a session but what its cursors remember. */
-bool mongo_start_session(struct mongo_call *call, struct error *err UNUSED)
-{
-    uint8_t bytes[16];
-    const struct document_value id = {
-        .type = DOCUMENT_BINARY, .binary = {.bytes = slice_of(bytes, sizeof bytes), .subtype = 4}};
-    size_t inner;
-
-    random_secret(bytes, sizeof bytes);
-    bytes[6] = (uint8_t)((bytes[6] & 0x0F) | 0x40);
-    bytes[8] = (uint8_t)((bytes[8] & 0x3F) | 0x80);
-    inner = document_append_object_begin(&call->reply, SLICE("id"));
-    document_append(&call->reply, SLICE("id"), &id);
-    document_end(&call->reply, inner);
-    document_append_int32(&call->reply, SLICE("timeoutMinutes"), 30);
-    return true;
-}
-
-bool mongo_end_sessions(struct mongo_call *call, struct error *err)
-{
-    if (call->target.type != DOCUMENT_ARRAY)
-        return mongo_error_set(err, MONGO_TYPE_MISMATCH,
-                               "BSON field '%s.%s' is the wrong type '%s', expected type 'array'",
-                               call->command->name, call->command->name,
-                               mongo_type_name(call->target.type));
-    return true;
-}
-
 /* --- The server ------------------------------------------------------------------------------ */
 
 static void version_array_append(struct buf *out)

@@ -5,6 +5,7 @@
  * What a statement looks at is in arenas of its own, one for each page, so that a statement over
  * all documents of a collection holds no more than a page of them. */
 #include "base/clock.h"
+#include "document/order.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
@@ -26,6 +27,7 @@ struct writing {
     struct mongo_namespace name;
     struct mongo_collection collection;
     int64_t deadline_ms;
+    struct slice let;          /* variables; data NULL: none */
     int32_t matched, modified; /* n and nModified */
     struct buf errors, upserted;
     uint32_t error_count, upserted_count;
@@ -48,10 +50,12 @@ struct statement {
     struct document_value upserted; /* its _id; undefined: nothing was inserted */
 };
 
-/* Lost against another writer: nothing was done, and the next look shows why. */
+/* Lost against another writer, or against another shard key: nothing was done, and the next look
+ * shows why. */
 static bool is_overtaken(const struct error *err)
 {
-    return err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_MISSING;
+    return err->code == ERROR_PRECONDITION_FAILED || err->code == ERROR_ITEM_MISSING ||
+           err->code == ERROR_REKEYED;
 }
 
 static bool overtaken_too_often(struct error *err)
@@ -82,15 +86,16 @@ static bool look_take(void *self, const struct document_value *value, struct err
     return true;
 }
 
-/* The item with this _id, as it is now. *ret_found false: there is none. */
-static bool id_look(struct writing *writing, const struct document_value *id, struct arena *arena,
-                    struct seen *ret_seen, bool *ret_found, struct error *err)
+/* The item with this _id and key, as it is now. *ret_found false: there is none. */
+static bool item_look(struct writing *writing, const struct document_value *id,
+                      const struct partition_key *key, struct arena *arena, struct seen *ret_seen,
+                      bool *ret_found, struct error *err)
 {
     struct item_operation op = mongo_operation(writing->call, &writing->collection, ITEM_READ);
     char etag[ITEM_ETAG_LEN];
 
     op.id = *id;
-    op.key = mongo_item_key(&writing->collection, SLICE_NONE);
+    op.key = *key;
     op.arena = arena;
     *ret_found = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
@@ -126,14 +131,14 @@ static bool one_look(struct writing *writing, const struct statement *statement,
 {
     struct look look = {.arena = arena, .seen = ret_seen, .max = 1};
     struct slice continuation = SLICE_NONE;
+    struct partition_key key;
     struct document_value id;
 
     *ret_found = false;
     if (!writing->collection.container)
         return true;
-    if (mongo_filter_is_id(statement->reading.filter, &id) &&
-        writing->collection.space.definition->key.system_key)
-        return id_look(writing, &id, arena, ret_seen, ret_found, err);
+    if (mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
+        return item_look(writing, &id, &key, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */
         if (!page_look(writing, statement, &continuation, &look, err))
             return false;
@@ -196,14 +201,32 @@ static bool seen_write(struct writing *writing, const struct seen *seen, struct 
     bool done;
 
     op.id = seen->id;
-    op.key = mongo_item_key(&writing->collection, after.data ? after : seen->document);
+    op.key = mongo_item_key(&writing->collection, seen->document);
     op.arena = arena;
     op.document = after;
+    if (after.data && !mongo_shard_key_keep(&writing->collection, seen->document, after, err))
+        return false;
     op.options.if_match = seen->etag;
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
     *ret_written = done;
     return done || is_overtaken(err);
+}
+
+/* The document as it is now, after another writer, or another shard key, was faster. */
+static bool seen_again(struct writing *writing, struct seen *seen, bool rekeyed,
+                       struct arena *arena, bool *ret_there, struct error *err)
+{
+    struct partition_key key;
+
+    *ret_there = false;
+    if (rekeyed &&
+        !mongo_collection_reopen(writing->call, &writing->name, &writing->collection, err))
+        return false;
+    if (!writing->collection.container)
+        return true;
+    key = mongo_item_key(&writing->collection, seen->document);
+    return item_look(writing, &seen->id, &key, arena, seen, ret_there, err);
 }
 
 static void written_keep(const struct writing *writing, struct statement *statement,
@@ -238,7 +261,7 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
                 written_keep(writing, statement, seen->document, result.document);
             return true;
         }
-        if (!id_look(writing, &seen->id, arena, seen, &there, err))
+        if (!seen_again(writing, seen, err->code == ERROR_REKEYED, arena, &there, err))
             return false;
         *ret_done = false;
         if (!there)
@@ -248,6 +271,42 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
 }
 
 /* --- Inserting what was not found ------------------------------------------------------------ */
+
+/* Where to insert follows from the filter: of a sharded collection it has to say the whole key, and
+ * what is inserted has to have it. */
+static bool upsert_check(struct writing *writing, const struct statement *statement,
+                         struct slice document, struct error *err)
+{
+    const struct partition_definition *key;
+    struct mongo_equality *equalities;
+    size_t count;
+
+    if (!mongo_collection_is_sharded(&writing->collection))
+        return true;
+    key = &writing->collection.space.definition->key;
+    if (!mongo_match_equalities(statement->reading.match, writing->call->arena, &equalities, &count,
+                                err))
+        return false;
+    for (size_t i = 0; i < key->path_count; i++) {
+        bool found = false;
+
+        for (size_t e = 0; e < count && !found; e++) {
+            struct document_value value;
+
+            found = mongo_path_is_called(&key->paths[i], equalities[e].path);
+            if (found && document_path_find(&key->paths[i], document, &value) &&
+                document_compare(DOCUMENT_ORDER_MONGO, &value, &equalities[e].value) != 0)
+                return mongo_error_set(err, MONGO_IMMUTABLE_FIELD,
+                                       "the update would give the document another shard key than "
+                                       "the query of the upsert names");
+        }
+        if (!found)
+            return mongo_error_set(err, MONGO_SHARD_KEY_NOT_FOUND,
+                                   "Failed to target upsert by query :: could not extract exact "
+                                   "shard key");
+    }
+    return mongo_shard_key_check(&writing->collection, document, err);
+}
 
 static bool upsert_insert(struct writing *writing, struct statement *statement, size_t index,
                           struct error *err)
@@ -271,8 +330,11 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     mongo_object_id(call->mongo, made);
     if (!mongo_update_upsert(statement->update, statement->reading.match, &input, &new_id,
                              call->arena, &document, err) ||
-        !mongo_item_make(call, document, &item, err) ||
-        !mongo_collection_make(call, &writing->name, &writing->collection, err))
+        !mongo_item_make(call, document, &item, err))
+        return false;
+    mongo_collection_close(&writing->collection);
+    if (!mongo_collection_make(call, &writing->name, &writing->collection, err) ||
+        !upsert_check(writing, statement, item.document, err))
         return false;
     op = mongo_operation(call, &writing->collection, ITEM_CREATE);
     op.id = item.id;
@@ -296,6 +358,16 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
 
 /* --- Statements ------------------------------------------------------------------------------ */
 
+/* The collection has another shard key than what was looked at, of which nothing was done: it is
+ * opened anew. */
+static bool is_rekeyed(struct writing *writing, struct error *err)
+{
+    struct error ignored;
+
+    return err->code == ERROR_REKEYED &&
+           mongo_collection_reopen(writing->call, &writing->name, &writing->collection, &ignored);
+}
+
 /* On one document that matches, or on none. */
 static bool one_run(struct writing *writing, struct statement *statement, size_t index,
                     struct error *err)
@@ -306,14 +378,19 @@ static bool one_run(struct writing *writing, struct statement *statement, size_t
         struct seen seen;
 
         if (!one_look(writing, statement, arena, &seen, &found, err) ||
-            (found && !seen_carry_out(writing, statement, &seen, arena, &done, err)))
+            (found && !seen_carry_out(writing, statement, &seen, arena, &done, err))) {
+            if (is_rekeyed(writing, err))
+                continue;
             return false;
+        }
         if (done)
             return true;
         if (found)
             continue; /* it has gone, or become another */
         if (!statement->upsert || upsert_insert(writing, statement, index, err))
             return true;
+        if (is_rekeyed(writing, err))
+            continue;
         /* taken by a document that came meanwhile, or else by one that does not match */
         if (err->code != ERROR_ITEM_EXISTS || attempt)
             return false;
@@ -376,8 +453,18 @@ static bool all_run(struct writing *writing, struct statement *statement, size_t
         struct look look = {
             .arena = arena, .seen = ARENA_ARRAY(arena, struct seen, PAGE_ROWS), .max = PAGE_ROWS};
 
-        if (!page_look(writing, statement, &continuation, &look, err))
-            return false;
+        if (!page_look(writing, statement, &continuation, &look, err)) {
+            if (writing->matched == before && is_rekeyed(writing, err)) {
+                continuation = SLICE_NONE;
+                continue;
+            }
+            return err->code == ERROR_REKEYED
+                       ? mongo_error_set(err, MONGO_QUERY_PLAN_KILLED,
+                                         "the collection got another shard key while its documents "
+                                         "were written: %d were",
+                                         writing->matched - before)
+                       : false;
+        }
         if (look.count && !(statement->update ? page_update(writing, statement, &look, err)
                                               : page_delete(writing, statement, &look, err)))
             return false;
@@ -404,12 +491,10 @@ static bool is_given(const struct document_value *value)
 }
 
 /* What would be done otherwise and cannot be. */
-static bool options_check(const char *command, const struct document_value *hint,
-                          const struct document_value *variables, struct error *err)
+static bool options_check(const char *command, const struct document_value *hint, struct error *err)
 {
-    return (!is_given(hint) && !is_given(variables)) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s is not offered yet", command,
-                           is_given(hint) ? "hint" : "let");
+    return !is_given(hint) ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: hint is not offered yet", command);
 }
 
 struct deletion {
@@ -428,12 +513,11 @@ static const struct mongo_field deletion_fields[] = {
 static bool deletion_read(struct mongo_call *call, struct slice document,
                           struct statement *ret_statement, struct error *err)
 {
-    const struct document_value none = document_undefined();
     struct deletion deletion = {0};
 
     if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
                            &deletion, err) ||
-        !options_check("delete", &deletion.hint, &none, err))
+        !options_check("delete", &deletion.hint, err))
         return false;
     if (deletion.limit != 0 && deletion.limit != 1)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
@@ -442,6 +526,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = deletion.q,
                                                     .collation = deletion.collation,
+                                                    .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
                                         .multi = deletion.limit == 0,
                                         .upserted = document_undefined()};
@@ -485,11 +570,14 @@ static bool change_read(struct mongo_call *call, struct slice document,
 
     if (!mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
                            &change, err) ||
-        !options_check("update", &change.hint, &change.variables, err))
+        !options_check("update", &change.hint, err))
         return false;
+    if (is_given(&change.variables))
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "update: c is not offered yet");
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
                                                     .collation = change.collation,
+                                                    .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
                                         .multi = change.multi,
                                         .upsert = change.upsert,
@@ -538,7 +626,8 @@ static void statements_run(struct writing *writing, struct mongo_documents *stat
     struct slice document;
 
     for (size_t i = 0; mongo_documents_next(statements, &document); i++) {
-        struct statement statement = {.upserted = document_undefined()};
+        struct statement statement = {.reading.let = writing->let,
+                                      .upserted = document_undefined()};
         struct error err;
 
         if (grown_check(writing->call, &err) &&
@@ -552,8 +641,7 @@ static void statements_run(struct writing *writing, struct mongo_documents *stat
 }
 
 struct command {
-    struct slice statements;
-    struct document_value let;
+    struct slice statements, let;
     bool ordered;
 };
 
@@ -562,20 +650,19 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
     const struct mongo_field fields[] = {
         {list, MONGO_FIELD_ARRAY, offsetof(struct command, statements), true},
         {"ordered", MONGO_FIELD_BOOL, offsetof(struct command, ordered)},
-        {"let", MONGO_FIELD_VALUE, offsetof(struct command, let)},
+        {"let", MONGO_FIELD_OBJECT, offsetof(struct command, let)},
         {"bypassDocumentValidation", MONGO_FIELD_ANY},
     };
-    const struct document_value none = document_undefined();
     struct command command = {.ordered = true};
     struct writing writing = {.call = call};
     struct mongo_documents statements;
 
     if (!mongo_call_namespace(call, &writing.name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &command, err) ||
-        !options_check(call->command->name, &none, &command.let, err) ||
         !mongo_deadline(call, &writing.deadline_ms, err) ||
         !mongo_documents_open(call, list, &statements, err))
         return false;
+    writing.let = command.let;
     if (statements.count == 0 || statements.count > BATCH_MAX)
         return mongo_error_set(err, MONGO_INVALID_LENGTH,
                                "Write batch sizes must be between 1 and %d. Got %zu operations.",
@@ -611,8 +698,8 @@ bool mongo_delete(struct mongo_call *call, struct error *err)
 /* --- findAndModify --------------------------------------------------------------------------- */
 
 struct modification {
-    struct slice query, sort, fields, collation, array_filters;
-    struct document_value update, hint, let;
+    struct slice query, sort, fields, collation, array_filters, let;
+    struct document_value update, hint;
     bool remove, new_one, upsert;
 };
 
@@ -627,7 +714,7 @@ static const struct mongo_field modification_fields[] = {
     {"collation", MONGO_FIELD_OBJECT, offsetof(struct modification, collation)},
     {"arrayFilters", MONGO_FIELD_ARRAY, offsetof(struct modification, array_filters)},
     {"hint", MONGO_FIELD_VALUE, offsetof(struct modification, hint)},
-    {"let", MONGO_FIELD_VALUE, offsetof(struct modification, let)},
+    {"let", MONGO_FIELD_OBJECT, offsetof(struct modification, let)},
     {"bypassDocumentValidation", MONGO_FIELD_ANY},
 };
 
@@ -646,7 +733,7 @@ static bool modification_check(const struct modification *asked, struct error *e
     if (!asked->remove && !is_given(&asked->update))
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "Either an update or remove=true must be specified");
-    return options_check("findAndModify", &asked->hint, &asked->let, err);
+    return options_check("findAndModify", &asked->hint, err);
 }
 
 /* The part of a document that is wanted; in the arena. */
@@ -657,14 +744,17 @@ static bool document_show(struct writing *writing, const struct statement *state
     CLEANUP(query_context_done) struct query_context context;
     struct query_build build = {
         .arena = writing->call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    const struct mongo_match_options options = {.expression = mongo_expression_hook,
+                                                .expression_self =
+                                                    (void *)&statement->reading.expressions};
     const struct mongo_projection *projection;
     struct query_slot slot;
 
     context_begin(&context, &slot, document, writing, writing->call->arena);
     *ret_value = document_object(document);
     return !fields.data || !document_count(fields) ||
-           (mongo_projection_compile(fields, NULL, statement->reading.match, &build, &projection,
-                                     err) &&
+           (mongo_projection_compile(fields, &options, statement->reading.match, &build,
+                                     &projection, err) &&
             mongo_projection_apply(projection, &slot.value, &context, ret_value, err));
 }
 
@@ -709,6 +799,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                                .filter = asked.query,
                                                .sort = asked.sort,
                                                .collation = asked.collation,
+                                               .let = asked.let,
                                                .limit = UINT64_MAX},
                                    .upsert = asked.upsert,
                                    .upserted = document_undefined()};

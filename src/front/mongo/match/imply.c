@@ -211,6 +211,17 @@ static const struct query_implied *value_imply(const struct query_implying *impl
     return way->exact ? implied : query_implied_inexact(implying, implied);
 }
 
+/* $expr counts as true what is not false, null or 0, and the kinds of query/ only what is true: of
+ * those, nothing is asked. */
+static const struct query_implied *expression_imply(const struct query_implying *implying,
+                                                    const struct query_expression *expression)
+{
+    if (query_is_constant(expression) || expression->kind == &query_kind_property ||
+        expression->kind == &query_kind_variable)
+        return NULL;
+    return query_imply(implying, expression, true);
+}
+
 /* --- Trees ------------------------------------------------------------------------------------ */
 
 static const struct query_implied *imply(const struct query_implying *implying,
@@ -363,6 +374,8 @@ static const struct query_implied *imply(const struct query_implying *implying,
     case MATCH_REGEX:
         return node->path ? predicate_imply(implying, node, bases)
                           : itself_imply(implying, node, bases);
+    case MATCH_EXPRESSION:
+        return expression_imply(implying, node->expression);
     default:
         return NULL;
     }

@@ -1,0 +1,14 @@
+/* Sessions of calls: whose they are, and what their replies tell of time. */
+#pragma once
+
+#include "front/mongo/command/call.h"
+
+/* The name of a session with this id, of whoever sends the call. */
+void mongo_call_session_name(const struct mongo_call *call, struct slice id,
+                             uint8_t ret_name[MONGO_SESSION_NAME_LEN]);
+
+/* Appends what every reply ends with. */
+void mongo_session_reply_append(struct mongo_call *call);
+
+/* The fields of sessions, versions and read concern that any command may carry. */
+NODISCARD bool mongo_session_check(const struct mongo_call *call, struct error *err);

@@ -1,0 +1,91 @@
+/* Sessions: what is remembered of clients' logical sessions that number their writes: the last
+ * number, what it was used for, and a transaction that is open.
+ *
+ * A session belongs to one call at a time; others wait for it, so that a write that is sent again
+ * never runs beside itself. Their number is bounded: the one that was used least recently is
+ * forgotten, which is no loss, since what was done is recorded where it was done. A transaction
+ * that is open longer than it may be is ended by a thread of the table's own. Any thread. */
+#pragma once
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+enum { MONGO_SESSION_ID_LEN = 16, MONGO_SESSION_NAME_LEN = 16 };
+
+/* What the number of a session is used for. */
+enum mongo_number_use {
+    MONGO_NUMBER_UNUSED,
+    MONGO_NUMBER_WRITE, /* a write that may be sent again */
+    MONGO_NUMBER_OPEN,  /* a transaction that is open: `transaction` */
+    MONGO_NUMBER_COMMITTED,
+    MONGO_NUMBER_ABORTED,
+};
+
+/* One session, for whoever has taken it. */
+struct mongo_logical {
+    uint8_t name[MONGO_SESSION_NAME_LEN]; /* of account, user and id */
+    uint32_t account;
+
+    int64_t number; /* the last; -1: none */
+    enum mongo_number_use use;
+    bool expired;      /* of aborted: its time was over */
+    void *transaction; /* of MONGO_NUMBER_OPEN; owned */
+
+    /* Of the table. */
+    int64_t used_ms, until_ms; /* until_ms: of the transaction */
+    bool taken, ended;
+    unsigned waiting;
+    struct mongo_logical *next;          /* in its bucket */
+    struct mongo_logical *newer, *older; /* by use */
+    struct mongo_logical *open_next;     /* of those with an open transaction */
+};
+
+struct mongo_sessions; /* opaque, owned */
+
+struct mongo_sessions_options {
+    size_t count_max;                            /* remembered at a time */
+    int64_t session_ms;                          /* one that is not used for so long is forgotten */
+    int64_t transaction_ms;                      /* a transaction is open so long at most */
+    size_t transactions_max;                     /* open at a time; of one account half as many */
+    void (*transaction_free)(void *transaction); /* called without locks */
+};
+
+struct mongo_sessions *mongo_sessions_new(const struct mongo_sessions_options *options);
+void mongo_sessions_free(struct mongo_sessions *sessions); /* none is taken. NULL is fine */
+
+/* The name a session has here. */
+struct mongo_session_owner {
+    struct slice account, user, database;
+};
+void mongo_session_name(const struct mongo_session_owner *owner, struct slice id,
+                        uint8_t ret_name[MONGO_SESSION_NAME_LEN]);
+
+/* The session of that name for the caller alone, made if there is none; waits for others until the
+ * deadline (of clock_monotonic_ms). MONGO_EXCEEDED_TIME_LIMIT. */
+NODISCARD bool mongo_sessions_take(struct mongo_sessions *sessions, const uint8_t *name,
+                                   uint32_t account, int64_t deadline_ms,
+                                   struct mongo_logical **ret_session, struct error *err);
+void mongo_sessions_give_back(struct mongo_sessions *sessions, struct mongo_logical *session);
+
+/* Of a session that is taken and has no open transaction: it has this one from now on.
+ * MONGO_EXCEEDED_MEMORY_LIMIT: there are as many as there may be. */
+NODISCARD bool mongo_sessions_open(struct mongo_sessions *sessions, struct mongo_logical *session,
+                                   void *transaction, struct error *err);
+/* It is no more the session's, but the caller's. */
+void *mongo_sessions_close(struct mongo_sessions *sessions, struct mongo_logical *session,
+                           enum mongo_number_use use);
+
+/* Forgets the session, with its transaction; one that is taken, when it is given back. */
+void mongo_sessions_end(struct mongo_sessions *sessions, const uint8_t *name);
+/* The same of all of an account. */
+void mongo_sessions_end_account(struct mongo_sessions *sessions, uint32_t account);
+/* It goes on: as if it were used now. */
+void mongo_sessions_refresh(struct mongo_sessions *sessions, const uint8_t *name);
+
+struct mongo_sessions_figures {
+    size_t sessions, open;
+    uint64_t started, committed, aborted; /* transactions, since the start */
+};
+void mongo_sessions_figures(struct mongo_sessions *sessions,
+                            struct mongo_sessions_figures *ret_figures);

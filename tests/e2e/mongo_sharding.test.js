@@ -1,0 +1,168 @@
+// Sharded collections through npm `mongodb`: hashed and ranged keys, routing, another key under load, chunks.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { mongo } from './mongo.js';
+
+const quick = ['--set', 'migration.pause_ms=20ms'];
+
+async function sharded(t, key, { documents = [], args = [], ...options } = {}) {
+  const all = await mongo(t, [...quick, ...args]);
+  const admin = all.client.db('admin');
+  await admin.command({ shardCollection: 'shop.people', key, ...options });
+  const people = all.db.collection('people');
+  if (documents.length) await people.insertMany(documents);
+  return { ...all, admin, people };
+}
+
+const numbered = (count) => Array.from({ length: count }, (_, n) => ({ _id: n, region: `r${n % 37}`, day: n % 365, n }));
+const byId = (documents) => documents.sort((a, b) => a._id - b._id);
+
+test('shardCollection answers on any database, again with the same key, and not with another', async (t) => {
+  const { db, client } = await mongo(t);
+  const { _t, collectionsharded, ok } = await db.command({ shardCollection: 'admin.people', key: { region: 'hashed' } });
+  assert.deepEqual({ _t, collectionsharded, ok }, { _t: 'ShardCollectionResponse', collectionsharded: 'admin.people', ok: 1 });
+  assert.equal((await client.db('admin').command({ enableSharding: 'shop' })).ok, 1);
+  assert.equal((await db.command({ shardCollection: 'admin.people', key: { region: 'hashed' } })).ok, 1);
+  await assert.rejects(db.command({ shardCollection: 'admin.people', key: { region: 1 } }), { code: 23, codeName: 'AlreadyInitialized' });
+  await assert.rejects(db.command({ shardCollection: 'shop.a', key: {} }), { code: 2, message: /Shard key is empty/ });
+  await assert.rejects(db.command({ shardCollection: 'shop.a', key: { a: -1 } }), { code: 2, message: /at most one 'hashed' field/ });
+  await assert.rejects(db.command({ shardCollection: 'shop.a', key: { a: 'hashed', b: 'hashed' } }), { code: 2 });
+  await assert.rejects(db.command({ shardCollection: 'shop.a', key: { a: 'hashed' }, unique: true }), { code: 72 });
+  await assert.rejects(db.command({ shardCollection: 'shop.a', key: { a: 1, b: 'hashed' } }), { code: 238, message: /compound/ });
+  await assert.rejects(db.command({ shardCollection: 'shop.a', key: { a: 1, b: 1, c: 1, d: 1 } }), { code: 238, message: /at most 3/ });
+  await assert.rejects(db.command({ shardCollection: 'shop', key: { a: 1 } }), { code: 73 });
+});
+
+for (const [what, key, options] of [
+  ['hashed over 16 chunks', { region: 'hashed' }, { numInitialChunks: 16 }],
+  ['hashed by _id', { _id: 'hashed' }, { numInitialChunks: 4 }],
+  ['ranged', { region: 1 }, {}],
+  ['ranged by two fields', { region: 1, day: 1 }, {}],
+  ['by a nested field', { 'at.place': 'hashed' }, { numInitialChunks: 4 }],
+])
+  test(`documents of a collection ${what} are found, changed and deleted`, async (t) => {
+    const documents = numbered(400).map((d) => ({ ...d, at: { place: d.region } }));
+    const { admin, people } = await sharded(t, key, { documents, ...options });
+    if (!options.numInitialChunks) {
+      await admin.command({ split: 'shop.people', middle: key.day ? { region: 'r2', day: 0 } : { region: 'r2' } });
+      await admin.command({ split: 'shop.people', find: key.day ? { region: 'r3', day: 1 } : { region: 'r3' } });
+    }
+    assert.equal(await people.estimatedDocumentCount(), 400);
+    assert.deepEqual(byId(await people.find().toArray()), documents);
+    assert.deepEqual(await people.findOne({ _id: 7 }), documents[7]);
+    assert.deepEqual(await people.findOne({ region: 'r7', _id: 7 }), documents[7]);
+    assert.deepEqual(await people.findOne({ 'at.place': 'r7', _id: 7 }), documents[7]);
+    assert.equal(await people.findOne({ region: 'r8', _id: 7 }), null);
+    assert.equal((await people.find({ region: 'r5' }).toArray()).length, documents.filter((d) => d.region === 'r5').length);
+    assert.equal((await people.find({ region: { $in: ['r5', 'r6'] } }).toArray()).length, documents.filter((d) => ['r5', 'r6'].includes(d.region)).length);
+    assert.equal((await people.find({ region: { $gte: 'r2', $lt: 'r3' } }).toArray()).length,
+      documents.filter((d) => d.region >= 'r2' && d.region < 'r3').length);
+    assert.deepEqual((await people.find({}, { sort: { n: -1 }, skip: 3, limit: 4 }).toArray()).map((d) => d.n), [396, 395, 394, 393]);
+
+    assert.equal((await people.updateOne({ _id: 9 }, { $inc: { n: 1000 } })).modifiedCount, 1);
+    assert.equal((await people.updateOne({ _id: 9, region: 'r9', day: 9, 'at.place': 'r9' }, { $inc: { n: 1000 } })).modifiedCount, 1);
+    assert.equal((await people.findOne({ n: 2009 }))._id, 9);
+    assert.equal((await people.updateMany({ n: { $lt: 100 } }, { $set: { young: true } })).modifiedCount, 99);
+    const changed = await people.findOneAndUpdate({ _id: 50 }, { $set: { seen: 1 } }, { returnDocument: 'after' });
+    assert.equal(changed.seen, 1);
+    assert.equal((await people.replaceOne({ _id: 51 }, { region: 'r14', day: 51, at: { place: 'r14' }, new: true })).modifiedCount, 1);
+    assert.equal((await people.findOne({ _id: 51 })).new, true);
+    assert.equal((await people.findOneAndDelete({ _id: 52 })).n, 52);
+    assert.equal((await people.deleteOne({ n: 53 })).deletedCount, 1);
+    assert.equal((await people.deleteMany({ n: { $gte: 390 } })).deletedCount, 11);
+    assert.equal(await people.estimatedDocumentCount(), 387);
+    await assert.rejects(people.insertOne(documents[7]), { code: 11000 });
+  });
+
+test('the shard key of a document is missing, null, or no array; and does not change', async (t) => {
+  const { people } = await sharded(t, { region: 'hashed' }, { numInitialChunks: 4 });
+  await people.insertMany([{ _id: 1 }, { _id: 2, region: null }, { _id: 3, region: { a: 1 } }, { _id: 4, region: 'x' }]);
+  assert.deepEqual((await people.find({ region: null }).toArray()).map((d) => d._id).sort(), [1, 2]);
+  assert.deepEqual((await people.find({ region: { a: 1 } }).toArray()).map((d) => d._id), [3]);
+  assert.deepEqual((await people.find({ region: { $exists: false } }).toArray()).map((d) => d._id), [1]);
+  await assert.rejects(people.insertOne({ _id: 5, region: ['x'] }), { code: 61, message: /cannot contain array values/ });
+  await assert.rejects(people.updateOne({ _id: 4 }, { $set: { region: 'y' } }), { code: 66 });
+  await assert.rejects(people.updateOne({ _id: 4 }, { $set: { region: [1] } }), { code: 61 });
+  await assert.rejects(people.replaceOne({ _id: 4 }, { a: 1 }), { code: 66 });
+  assert.equal((await people.updateOne({ _id: 4 }, { $set: { region: 'x', a: 1 } })).modifiedCount, 1);
+  for (const id of [1, 2, 3]) assert.equal((await people.updateOne({ _id: id }, { $set: { a: 2 } })).modifiedCount, 1);
+  assert.equal((await people.deleteMany({ a: 2 })).deletedCount, 3);
+});
+
+test('an upsert names the whole shard key', async (t) => {
+  const { people } = await sharded(t, { region: 1, day: 1 });
+  await assert.rejects(people.updateOne({ _id: 1 }, { $set: { a: 1 } }, { upsert: true }), { code: 61, message: /could not extract exact shard key/ });
+  await assert.rejects(people.updateOne({ region: 'x', day: { $gt: 1 } }, { $set: { a: 1 } }, { upsert: true }), { code: 61 });
+  assert.equal((await people.updateOne({ region: 'x', day: 1 }, { $set: { a: 1 } }, { upsert: true })).upsertedCount, 1);
+  assert.equal((await people.updateOne({ region: 'x', day: 1 }, { $set: { a: 2 } }, { upsert: true })).modifiedCount, 1);
+  const made = await people.findOneAndReplace({ region: 'y', day: { $eq: 2 }, _id: 'k' }, { region: 'y', day: 2, b: 1 }, { upsert: true, returnDocument: 'after' });
+  assert.deepEqual(made, { _id: 'k', region: 'y', day: 2, b: 1 });
+  await assert.rejects(people.replaceOne({ region: 'z', day: 3 }, { region: 'other', day: 3 }, { upsert: true }), { code: 66 });
+});
+
+test('_id is unique for each value of the shard key', async (t) => {
+  const { people } = await sharded(t, { region: 'hashed' }, { numInitialChunks: 4 });
+  await people.insertMany([{ _id: 1, region: 'a' }, { _id: 1, region: 'b' }]);
+  await assert.rejects(people.insertOne({ _id: 1, region: 'a' }), { code: 11000 });
+  assert.equal((await people.find({ _id: 1 }).toArray()).length, 2);
+  assert.equal((await people.deleteOne({ _id: 1 })).deletedCount, 1);
+});
+
+test('the documents of a collection survive that it is sharded, and sharded otherwise, under load', async (t) => {
+  const { db, client } = await mongo(t, quick);
+  const admin = client.db('admin');
+  const people = db.collection('people');
+  await people.insertMany(numbered(3000));
+  const written = new Map();
+  let running = true;
+  const worker = async (nth) => {
+    for (let i = 0; running; i++) {
+      const _id = 10_000 + nth * 100_000 + i;
+      await people.insertOne({ _id, region: `r${i % 37}`, day: i % 365, n: 0 });
+      written.set(_id, 0);
+      if (i % 3 === 0) {
+        assert.equal((await people.updateOne({ _id }, { $inc: { n: 1 } })).modifiedCount, 1);
+        written.set(_id, 1);
+      }
+      if (i % 5 === 0) {
+        assert.equal((await people.deleteOne({ _id })).deletedCount, 1);
+        written.delete(_id);
+      }
+      const own = await people.findOneAndUpdate({ _id: nth }, { $inc: { turns: 1 } }, { returnDocument: 'after' });
+      assert.equal(own.turns, i + 1);
+    }
+  };
+  const workers = [0, 1, 2, 3].map(worker);
+  try {
+    await admin.command({ shardCollection: 'shop.people', key: { region: 'hashed' }, numInitialChunks: 4 });
+    await admin.command({ reshardCollection: 'shop.people', key: { day: 1 } });
+    await admin.command({ split: 'shop.people', middle: { day: 100 } });
+    await admin.command({ refineCollectionShardKey: 'shop.people', key: { day: 1, region: 1 } });
+  } finally {
+    running = false;
+    await Promise.all(workers);
+  }
+  const stored = await people.find().toArray();
+  assert.equal(stored.length, 3000 + written.size);
+  assert.equal(new Set(stored.map((d) => d._id)).size, stored.length);
+  for (const d of stored) assert.equal(d.n, d._id < 10_000 ? d._id : written.get(d._id));
+});
+
+test('documents that have an array in the way keep a collection from being sharded', async (t) => {
+  const { db } = await mongo(t, quick);
+  await db.collection('people').insertMany([{ _id: 1, region: 'a' }, { _id: 2, region: [1] }]);
+  await assert.rejects(db.command({ shardCollection: 'shop.people', key: { region: 1 } }), { code: 61, message: /nothing was changed/ });
+  assert.equal(await db.collection('people').estimatedDocumentCount(), 2);
+  await db.collection('people').deleteOne({ _id: 2 });
+  assert.equal((await db.command({ shardCollection: 'shop.people', key: { region: 1 } })).ok, 1);
+});
+
+test('a collection that is not sharded may be so large, and its error names shardCollection', async (t) => {
+  const { db } = await mongo(t, [...quick, '--set', 'container.fixed_bytes_max=65536']);
+  const people = db.collection('people');
+  const filler = 'x'.repeat(1000);
+  const fill = async (from) => { for (let i = from; i < from + 100; i++) await people.insertOne({ _id: i, filler }); };
+  await assert.rejects(fill(0), { code: 14031, message: /shardCollection/ });
+  await db.command({ shardCollection: 'shop.people', key: { _id: 'hashed' } });
+  await fill(1000);
+});
