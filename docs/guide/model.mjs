@@ -217,7 +217,8 @@ export class Model {
         }
       }),
     );
-    const rush = new Rush(results, (performance.now() - begun) / 1000);
+    const seconds = (performance.now() - begun) / 1000;
+    const rush = new Rush(results, seconds, (seconds * perSecond) / operations.length);
     this.write(`${wrapped(`${what}: ${rush}`, '  ')}\n`);
     return rush;
   }
@@ -320,9 +321,11 @@ const kind = (operation) => ['create', 'upsert', 'read', 'query'].find((name) =>
 
 // What came of a rush.
 class Rush {
-  constructor(results, seconds) {
+  // late: how many times as long it took as it should have.
+  constructor(results, seconds, late) {
     this.results = results;
     this.seconds = seconds;
+    this.late = late;
     this.count = (wanted) => results.filter(wanted).length;
     this.offered = results.length;
     this.throttled = this.count((r) => r.refused === 429);
@@ -335,12 +338,12 @@ class Rush {
 
   // The same of some of its operations.
   only(wanted) {
-    return new Rush(this.results.filter((r) => wanted(r.operation)), this.seconds);
+    return new Rush(this.results.filter((r) => wanted(r.operation)), this.seconds, this.late);
   }
 
   figures() {
-    const { offered, accepted, throttled, full, throttledShare } = this;
-    return { offered, accepted, throttled, full, throttledShare, ru: Math.round(this.ru), ruEach: Number(this.ruEach.toFixed(2)) };
+    const { offered, accepted, throttled, full, throttledShare, late } = this;
+    return { offered, accepted, throttled, full, throttledShare, late: Number(late.toFixed(2)), ru: Math.round(this.ru), ruEach: Number(this.ruEach.toFixed(2)) };
   }
 
   toString() {

@@ -8,7 +8,12 @@
 #include "item/transform.h"
 #include "item/unique.h"
 
-enum { PAUSE_DEFAULT_MS = 1000, SLICE_DEFAULT = 500, SLICES_PER_VISIT = 20 };
+enum {
+    PAUSE_DEFAULT_MS = 1000,
+    SLICE_DEFAULT = 500,
+    SLICES_PER_VISIT = 20,
+    ACCOUNT_MS = 500, /* of a round; whoever builds indexes of large items holds up nobody else */
+};
 
 /* Where the remaking of one physical partition stands. Kept in memory only: after a restart it
  * begins again and passes quickly over what is done. */
@@ -34,6 +39,8 @@ struct caretaker {
     struct condition wake;
     bool stopping;             /* under lock */
     struct remaking *remaking; /* under lock; changed by the caretaker alone */
+    uint64_t rounds;
+    int64_t until_ms; /* the time of the account that is being visited */
     struct thread thread;
 };
 
@@ -51,12 +58,19 @@ static bool must_stop(struct caretaker *caretaker)
     return stopping;
 }
 
+/* Is it time for the next slice of the same account? By hand, all is done that can be. */
+static bool may_go_on(struct caretaker *caretaker)
+{
+    return !must_stop(caretaker) &&
+           (caretaker->by_hand || clock_monotonic_ms() < caretaker->until_ms);
+}
+
 /* --- One physical partition ------------------------------------------------------------------ */
 
 static bool expired_remove(struct caretaker *caretaker, const struct item_scope *scope,
                            size_t *done, struct error *err)
 {
-    for (int i = 0; i < SLICES_PER_VISIT && !must_stop(caretaker); i++) {
+    for (int i = 0; i < SLICES_PER_VISIT && may_go_on(caretaker); i++) {
         size_t removed;
 
         if (!expiry_sweep(scope, caretaker->slice, &removed, err))
@@ -71,7 +85,7 @@ static bool expired_remove(struct caretaker *caretaker, const struct item_scope 
 static bool feed_shorten(struct caretaker *caretaker, const struct item_scope *scope, size_t *done,
                          struct error *err)
 {
-    for (int i = 0; i < SLICES_PER_VISIT && !must_stop(caretaker); i++) {
+    for (int i = 0; i < SLICES_PER_VISIT && may_go_on(caretaker); i++) {
         size_t removed;
 
         if (!feed_trim(scope, caretaker->slice, &removed, err))
@@ -165,7 +179,7 @@ static bool partition_remake(struct caretaker *caretaker, const struct item_scop
     *ret_finished = remaking->finished;
     if (remaking->finished)
         return true;
-    for (int i = 0; i < SLICES_PER_VISIT && !remaking->finished && !must_stop(caretaker); i++) {
+    for (int i = 0; i < SLICES_PER_VISIT && !remaking->finished && may_go_on(caretaker); i++) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
         struct transform_step step;
 
@@ -274,7 +288,7 @@ static bool container_visit(struct caretaker *caretaker, struct container *conta
     size_t count;
     const struct partition_span *spans = partition_map_spans(space.map, &count);
 
-    for (size_t i = 0; i < count && !must_stop(caretaker); i++) {
+    for (size_t i = 0; i < count && may_go_on(caretaker); i++) {
         struct item_scope scope = item_space_span_scope(&space, &spans[i]);
         struct error away;
 
@@ -297,19 +311,48 @@ static bool container_care(struct caretaker *caretaker, struct container *contai
            err->code == ERROR_NODE_PAUSED;
 }
 
-/* A container that cannot be cared for now does not keep the others waiting. */
+static size_t containers_count(const struct account *account)
+{
+    size_t count = 0;
+
+    for (size_t d = 0; d < account_database_count(account); d++)
+        count += database_container_count(account_database(account, d));
+    return count;
+}
+
+/* The nth of all containers of an account. */
+static struct container *container_nth(const struct account *account, size_t nth,
+                                       const struct database **ret_database)
+{
+    size_t d = 0;
+
+    for (;; d++) {
+        size_t count = database_container_count(account_database(account, d));
+
+        if (nth < count)
+            break;
+        nth -= count;
+    }
+    *ret_database = account_database(account, d);
+    return database_container(*ret_database, nth);
+}
+
+/* A container that cannot be cared for now does not keep the others waiting. Each round begins with
+ * the next one: where the account's time is used up it is not always the same that go without. */
 static bool account_visit(struct caretaker *caretaker, const struct account *account, size_t *done,
                           struct error *err)
 {
+    size_t count = containers_count(account);
     bool fine = true;
 
-    for (size_t d = 0; d < account_database_count(account); d++) {
-        const struct database *database = account_database(account, d);
+    caretaker->until_ms = clock_monotonic_ms() + ACCOUNT_MS;
+    for (size_t i = 0; i < count && may_go_on(caretaker); i++) {
+        const struct database *database;
+        struct container *container =
+            container_nth(account, (size_t)((caretaker->rounds + i) % count), &database);
         struct visit visit = {account_info(account)->id, database_info(database)->id};
 
-        for (size_t c = 0; c < database_container_count(database); c++)
-            fine = container_care(caretaker, database_container(database, c), &visit, done, err) &&
-                   fine;
+        fine = container_care(caretaker, container, &visit, done, err) && fine;
     }
     return fine;
 }
@@ -321,6 +364,7 @@ bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error
     struct account **accounts = catalogue_accounts(caretaker->catalogue, arena, &count);
     bool fine = true;
 
+    caretaker->rounds++;
     for (size_t i = 0; i < count; i++) {
         if (!must_stop(caretaker))
             fine = account_visit(caretaker, accounts[i], &done, err) && fine;

@@ -156,6 +156,13 @@ NODISCARD bool catalogue_container_replace(struct catalogue *catalogue, struct s
                                            struct slice database, struct slice id,
                                            struct slice body, struct slice if_match,
                                            struct container **ret_container, struct error *err);
+/* Another name in the same database; number and rid stay. drop_target: a container that has the
+ * name is dropped in the same commit; else ERROR_NAME_TAKEN. ERROR_BUSY: it is being migrated or
+ * promoted, or its index remade, by its name. */
+NODISCARD bool catalogue_container_rename(struct catalogue *catalogue, struct slice account,
+                                          struct slice database, struct slice id,
+                                          struct slice new_id, bool drop_target,
+                                          struct container **ret_container, struct error *err);
 NODISCARD bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
                                         struct slice database, struct slice id,
                                         struct slice if_match, struct error *err);

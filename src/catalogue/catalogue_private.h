@@ -360,6 +360,9 @@ void catalogue_change_publish(struct catalogue_change *change,
 /* The same with two containers of a database put in place; takes both over, second may be NULL. */
 void catalogue_change_publish_pair(struct catalogue_change *change, struct container *first,
                                    struct container *second);
+/* The same with a container that has another name, and one that is gone (NULL: none). */
+void catalogue_change_publish_renamed(struct catalogue_change *change, const struct container *gone,
+                                      struct container *container);
 
 /* --- Loading (load.c) ------------------------------------------------------------------------ */
 

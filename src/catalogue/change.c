@@ -150,3 +150,18 @@ void catalogue_change_publish_pair(struct catalogue_change *change, struct conta
     catalogue_publish(change->catalogue,
                       with_child(change->root, with_child(account, database, 0), number));
 }
+
+void catalogue_change_publish_renamed(struct catalogue_change *change, const struct container *gone,
+                                      struct container *container)
+{
+    const struct catalogue_state *account =
+        catalogue_state_find_number(change->root, container->account);
+    struct catalogue_state *database =
+        catalogue_state_copy(catalogue_state_find_number(account, container->database));
+
+    if (gone)
+        catalogue_state_child_remove(database, gone->state.info.number);
+    catalogue_state_child_set(database, catalogue_state_ref(&container->state));
+    catalogue_publish(change->catalogue, with_child(change->root, with_child(account, database, 0),
+                                                    container->account));
+}

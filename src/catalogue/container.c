@@ -353,6 +353,77 @@ bool catalogue_container_settle(struct catalogue_change *change,
     return container_publish_fenced(change, found->container, state, sound, err);
 }
 
+/* The container that has the name now, buried in the same commit; NULL: none has. */
+static bool target_bury(struct catalogue_change *change, const struct catalogue_found *found,
+                        struct slice id, bool drop_target, struct container **ret_target,
+                        struct slice *ret_scope, struct error *err)
+{
+    static const uint8_t nothing[] = {5, 0, 0, 0, 0}; /* the empty document */
+    struct catalogue_state *state = catalogue_state_find(&found->database->state, id);
+    struct slice scope;
+
+    *ret_target = NULL;
+    if (!state)
+        return true;
+    if (!drop_target || state == &found->container->state)
+        return catalogue_name_taken(err, "container", id);
+    if (!catalogue_promotions_let_drop(catalogue_state_container(state), err))
+        return false;
+    scope =
+        catalogue_record_key(container_address(catalogue_state_container(state)), change->arena);
+    catalogue_change_put(change, catalogue_record_tombstone_key(scope, change->arena),
+                         slice_of(nothing, sizeof nothing));
+    *ret_target = catalogue_state_container(state);
+    *ret_scope = scope;
+    return true;
+}
+
+static bool container_rename(struct catalogue_change *change, const struct catalogue_found *found,
+                             struct slice id, bool drop_target, struct container **ret_container,
+                             struct error *err)
+{
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(catalogue_state_unref) struct catalogue_state *state = NULL;
+    struct container *container, *target = NULL;
+    struct slice scope = SLICE_NONE;
+
+    if (found->container->migration || found->container->promotions.count)
+        return error_set(err, ERROR_BUSY,
+                         "container \"%.*s\" cannot be renamed while it is migrated or promoted",
+                         SLICE_ARG(found->container->state.info.id));
+    if (!catalogue_id_check(&change->catalogue->limits, id, err) ||
+        !definition_renamed(found->container->definition, id, &definition, err) ||
+        !target_bury(change, found, id, drop_target, &target, &scope, err))
+        return false;
+    state = catalogue_state_copy(&found->container->state);
+    state->info.id = arena_copy(state->arena, id);
+    container = catalogue_state_container(state);
+    definition_unref(container->definition);
+    container->definition = definition_ref(definition);
+    if (!container_commit_state(change, container, false, err))
+        return false;
+    if (target)
+        catalogue_state_mark_dropped(&target->state);
+    catalogue_change_publish_renamed(change, target, container);
+    if (target)
+        catalogue_purge_queue(change->catalogue, scope);
+    *ret_container = container_ref(container);
+    return true;
+}
+
+bool catalogue_container_rename(struct catalogue *catalogue, struct slice account,
+                                struct slice database, struct slice id, struct slice new_id,
+                                bool drop_target, struct container **ret_container,
+                                struct error *err)
+{
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+    struct catalogue_found found;
+
+    return catalogue_change_begin(catalogue, &change, err) &&
+           catalogue_find_container(change.root, account, database, id, false, &found, err) &&
+           container_rename(&change, &found, new_id, drop_target, ret_container, err);
+}
+
 bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
                               struct slice database, struct slice id, struct slice if_match,
                               struct error *err)

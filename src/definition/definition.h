@@ -44,6 +44,7 @@ struct definition_fields {
     uint64_t rekeyed_lsn;       /* of the catalogue, when its keys last became others; 0: never */
     struct placement placement; /* rules for the nodes its keys may be on */
     struct definition_throughput throughput; /* how its owner divides what was bought */
+    struct slice mongo;    /* BSON: orrery.mongo, for the MongoDB API alone; data NULL: none */
     struct slice document; /* BSON: all properties, defaults filled in, no system properties */
 };
 
@@ -61,6 +62,15 @@ NODISCARD bool definition_replaced(struct slice body, struct definition *before,
  * something else: synthetic keys escape (partition/synthetic.h). In the arena, or the body itself.
  */
 struct slice definition_fresh(struct slice body, struct arena *arena);
+
+/* The same definition under another id. */
+NODISCARD bool definition_renamed(const struct definition *definition, struct slice id,
+                                  struct definition **ret_definition, struct error *err);
+
+/* The document of a definition with another orrery.mongo (SLICE_NONE: none), for a replace; in the
+ * arena. */
+struct slice definition_with_mongo(const struct definition_fields *fields, struct slice mongo,
+                                   struct arena *arena);
 
 struct definition *definition_ref(struct definition *definition);
 void definition_unref(struct definition *definition); /* NULL is fine */

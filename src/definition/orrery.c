@@ -11,6 +11,8 @@
  *     {"accessPolicies": [{"id": "x", "start": "...", "expiry": "...", "permission": "raud"}]}
  *                             of a table, for shared access signatures (front/table/access.h)
  *     {"indexes": [...]}      indexes besides the policy (index/definition_read.c); may change
+ *     {"mongo": {...}}        of a collection: what MongoDB's clients made it with
+ *                             (front/mongo/command/terms.h); may change
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  */
 #include "definition/definition_private.h"
@@ -182,6 +184,30 @@ static bool indexes_keep(struct reading *reading, struct error *err)
     return indexes_read(reading, NULL, err);
 }
 
+enum { MONGO_BYTES_MAX = 256 * 1024 };
+
+/* What it means is the MongoDB API's to check: other APIs pass it on as it is. */
+static bool mongo_read(struct reading *reading, const struct document_value *value,
+                       struct error *err)
+{
+    if (reading->fields->identity != DEFINITION_IDENTITY_MONGO || value->type != DOCUMENT_OBJECT ||
+        value->document.len > MONGO_BYTES_MAX)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.mongo must be an object of up to %d bytes, of a container whose "
+                         "items are known by \"_id\"",
+                         MONGO_BYTES_MAX);
+    reading->fields->mongo = arena_copy(reading->arena, value->document);
+    document_append(reading->out, SLICE("mongo"), value);
+    return true;
+}
+
+static bool mongo_keep(struct reading *reading, struct error *err)
+{
+    const struct document_value value = document_object(reading->before->mongo);
+
+    return !reading->before->mongo.data || mongo_read(reading, &value, err);
+}
+
 static bool synthetic_keep(struct reading *reading, struct error *err)
 {
     if (!reading->before->key.synthetic)
@@ -229,6 +255,7 @@ static const struct member {
     {SLICE("throughput"), throughput_read, NULL},
     {SLICE("accessPolicies"), access_policies_read, NULL},
     {SLICE("indexes"), indexes_read, indexes_keep},
+    {SLICE("mongo"), mongo_read, mongo_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
 };
@@ -331,4 +358,51 @@ struct slice definition_fresh(struct slice body, struct arena *arena)
     if (fresh.data == orrery.document.data)
         return body;
     return with_member(body, SLICE("orrery"), document_object(fresh), arena);
+}
+
+/* A copy of an object with another value of a member, at its end; without it where value is
+ * undefined. */
+static struct slice member_set(struct slice object, struct slice name,
+                               const struct document_value *value, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf copy;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&copy, BUF_DEFAULT_MAX);
+    begin = document_begin(&copy);
+    document_iter_init(&iter, object);
+    while (document_iter_next(&iter))
+        if (!slice_equal(iter.key, name))
+            buf_append(&copy, iter.element, (size_t)(iter.at - iter.element));
+    if (value->type != DOCUMENT_UNDEFINED)
+        document_append(&copy, name, value);
+    document_end(&copy, begin);
+    return arena_copy(arena, buf_slice(&copy));
+}
+
+/* It reads as it does from the disk, where nothing is before it. */
+bool definition_renamed(const struct definition *definition, struct slice id,
+                        struct definition **ret_definition, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    const struct document_value name = document_string(id);
+
+    return definition_new(
+        member_set(definition_fields(definition)->document, SLICE("id"), &name, arena), NULL,
+        ret_definition, err);
+}
+
+/* An empty object stands for none: what is left out is kept. */
+struct slice definition_with_mongo(const struct definition_fields *fields, struct slice mongo,
+                                   struct arena *arena)
+{
+    static const struct slice nothing = SLICE("\5\0\0\0\0");
+    const struct document_value value = document_object(mongo.data ? mongo : nothing);
+    struct document_value orrery = document_undefined();
+
+    if (!document_find(fields->document, SLICE("orrery"), &orrery))
+        orrery = document_object(nothing);
+    orrery = document_object(member_set(orrery.document, SLICE("mongo"), &value, arena));
+    return member_set(fields->document, SLICE("orrery"), &orrery, arena);
 }

@@ -42,6 +42,24 @@ static enum step step_text(struct key_reader *r)
     return STEP_DONE;
 }
 
+/* A text in which BSON ends at the first zero byte: names, patterns and options. 00 is written as
+ * 01 01, which no such text has. */
+static enum step step_name(struct key_reader *r)
+{
+    const uint8_t *at = r->at, *end;
+    enum step step = step_text(r);
+
+    if (step != STEP_DONE)
+        return step;
+    end = r->at - 1;
+    while ((at = memchr(at, 1, (size_t)(end - at)))) {
+        if (end - at < 2 || at[1] == 1)
+            return STEP_BAD;
+        at += 2;
+    }
+    return STEP_DONE;
+}
+
 static enum step step_number(struct key_reader *r)
 {
     size_t groups = 0;
@@ -93,7 +111,7 @@ static enum step step_list(struct key_reader *r, bool object, uint32_t depth)
             step = step_value(r, depth);
         } else {
             r->at++;
-            step = step_text(r);
+            step = step_name(r);
             if (step == STEP_DONE)
                 step = r->order == DOCUMENT_ORDER_SQL ? step_value(r, depth)
                                                       : step_content(r, first, depth);
@@ -139,8 +157,8 @@ static enum step step_content(struct key_reader *r, uint8_t rank, uint32_t depth
     case DOCUMENT_TIMESTAMP:
         return step_bytes(r, 8);
     case DOCUMENT_REGEX:
-        step = step_text(r);
-        return step == STEP_DONE ? step_text(r) : step;
+        step = step_name(r);
+        return step == STEP_DONE ? step_name(r) : step;
     case DOCUMENT_DB_POINTER:
         step = step_text(r);
         return step == STEP_DONE ? step_bytes(r, DOCUMENT_OBJECT_ID_SIZE) : step;

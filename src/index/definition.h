@@ -27,7 +27,8 @@ enum {
     INDEX_CONDITIONS_MAX = 32,  /* of a filter */
     INDEX_PROJECTION_MAX = 64,  /* paths of a wildcard */
     INDEX_NAME_MAX = 255,
-    INDEX_CLAIM_MAX = 512, /* bytes of the values an item is alone with; longer ones are hashed */
+    INDEX_CLAIMS_MAX = 1000, /* values of an item in all unique ones */
+    INDEX_CLAIM_MAX = 512,   /* bytes of the values an item is alone with; longer ones are hashed */
     INDEX_EXPIRES_NEVER = -1,
 };
 
@@ -179,14 +180,12 @@ const char *index_state_name(enum index_state state);
  */
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b);
 
-/* Has the item entries at all: does it meet the filter? */
-bool index_definition_takes(const struct index_definition *definition, struct slice item);
-
 struct index_entry {
     struct slice bytes; /* in the arena */
 };
 
-/* The entries that an item has by one definition, sorted, without repetition. */
+/* The entries that an item has by one definition, sorted, without repetition. ERROR_TOO_LARGE, as
+ * of index_entries. */
 NODISCARD bool index_definition_entries(const struct index_definition *definition,
                                         struct slice item, struct arena *arena,
                                         struct index_entry **ret_entries, size_t *ret_count,

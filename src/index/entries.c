@@ -7,7 +7,12 @@
  *
  * Elements of large arrays often repeat. From INDEX_REPEATS_FROM entries on a hash table drops
  * repetitions as they come, so that the limit counts different entries and the arena holds no more
- * than that. */
+ * than that.
+ *
+ * What is asked for is bounded three times: by the number of entries, by their bytes (values at 32
+ * paths beside an array stand in the entry of each of its elements) and by the steps it takes to
+ * find them, for repetitions make no entries. A step is a value looked at or 16 bytes gone through.
+ */
 #include "document/bson.h"
 #include "index/policy_private.h"
 
@@ -19,6 +24,7 @@ enum {
     INDEX_REPEATS_SIZE = 65536, /* a power of two above 2 * INDEX_ENTRIES_MAX */
     INDEX_ENTRY_ROOM = INDEX_PATH_MAX + INDEX_PATH_TAIL + INDEX_VALUE_MAX + INDEX_KEY_SLACK,
     INDEX_PIECE_MAX = 64 * 1024,
+    ENTRY_WORK = 4,
     BSON_EMPTY_SIZE = 5, /* of an object or array without elements */
 };
 
@@ -35,7 +41,9 @@ static void walk_init(struct index_walk *w, struct slice item, struct arena *are
     w->count = 0;
     w->repeats = w->seen = NULL;
     w->object = 0;
-    w->full = w->claims = false;
+    w->bytes = w->work = 0;
+    w->full = INDEX_FULL_NOT;
+    w->claims = false;
     w->entries = ARENA_ARRAY(arena, struct index_entry, w->capacity);
 }
 
@@ -43,7 +51,7 @@ static bool definition_walk(struct index_walk *w, const struct index_definition 
                             struct slice item, struct error *err)
 {
     w->definition = definition;
-    if (UNLIKELY(definition->filter_count && !index_definition_takes(definition, item)))
+    if (UNLIKELY(definition->filter_count && !index_walk_takes(w, item)))
         return true;
     if (definition->kind->entries(definition, item, w, err))
         return true;
@@ -132,12 +140,14 @@ void index_walk_end(struct index_walk *w, size_t begin)
     assert(!w->out.overflowed);
     if (UNLIKELY(w->count == INDEX_REPEATS_FROM && !w->repeats))
         repeats_begin(w);
+    index_walk_work(w, ENTRY_WORK + index_bytes_work(bytes.len));
     if (UNLIKELY(w->full || (w->repeats && repeats_has(w, bytes, w->count)))) {
         w->out.len = begin;
         return;
     }
-    if (UNLIKELY(w->count == INDEX_ENTRIES_MAX)) {
-        w->full = true;
+    w->bytes += bytes.len;
+    if (UNLIKELY(w->count == INDEX_ENTRIES_MAX || w->bytes > INDEX_BYTES_MAX)) {
+        w->full = w->count == INDEX_ENTRIES_MAX ? INDEX_FULL_ENTRIES : INDEX_FULL_BYTES;
         return;
     }
     if (UNLIKELY(w->count == w->capacity))
@@ -179,6 +189,7 @@ static void put_tuple(struct index_walk *w, const struct index_tuple *tuple,
     for (size_t i = 0; i < segment->member_count; i++) {
         struct document_value value = value_below(*from, &segment->members[i]);
 
+        index_walk_work(w, index_value_work(&value));
         document_key_append_cut(w->definition->order, &value, INDEX_VALUE_MAX, &w->out);
     }
     index_walk_end(w, begin);
@@ -218,6 +229,7 @@ static void walk_missing_children(struct index_walk *w, const struct index_node 
         const struct index_node *child = node->children[i];
         struct index_path_mark mark = w->path.mark;
 
+        index_walk_work(w, 1);
         if (!child->may_miss || (object && w->seen[child->number] == object))
             continue;
         index_path_push_name(&w->path, child->name);
@@ -237,6 +249,7 @@ static void walk_object(struct index_walk *w, const struct index_node *node, boo
     while (!w->full && document_iter_next(&iter)) {
         const struct index_node *child = node ? index_node_child(node, iter.key) : NULL;
 
+        index_walk_work(w, 1);
         if (child)
             w->seen[child->number] = object;
         else if (!included)
@@ -273,6 +286,7 @@ static void walk_value(struct index_walk *w, const struct index_node *node, bool
 {
     bool nested = value->type == DOCUMENT_OBJECT || value->type == DOCUMENT_ARRAY;
 
+    index_walk_work(w, 1);
     if (node) {
         if (node->all != INDEX_RULE_NONE)
             included = node->all == INDEX_RULE_INCLUDE;
@@ -373,6 +387,12 @@ static size_t sort_unique(struct index_entry *entries, size_t count, struct aren
 static bool sorted(struct index_walk *w, struct index_entry **ret_entries, size_t *ret_count,
                    struct error *err)
 {
+    if (w->full == INDEX_FULL_WORK)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "item takes more than %d steps to find its index entries", INDEX_WORK_MAX);
+    if (w->full == INDEX_FULL_BYTES)
+        return error_set(err, ERROR_TOO_LARGE, "item has index entries of more than %d bytes",
+                         INDEX_BYTES_MAX);
     if (w->full)
         return error_set(err, ERROR_TOO_LARGE, "item has more than %d index entries",
                          INDEX_ENTRIES_MAX);

@@ -32,7 +32,7 @@ static bool hash_refuse(struct error *err)
     return error_set(err, ERROR_BAD_REQUEST, "a hashed index cannot hold the array of an item");
 }
 
-static bool value_hash(enum document_order order, struct document_value *value, struct error *err)
+static bool value_hash(struct index_walk *w, struct document_value *value, struct error *err)
 {
     CLEANUP(buf_done) struct buf key;
     uint64_t hash;
@@ -40,7 +40,8 @@ static bool value_hash(enum document_order order, struct document_value *value, 
     buf_init(&key, BUF_DEFAULT_MAX);
     if (value->type == DOCUMENT_ARRAY)
         return hash_refuse(err);
-    document_key_append(order, value, &key);
+    document_key_append(w->definition->order, value, &key);
+    index_walk_work(w, index_bytes_work(key.len));
     hash = XXH3_64bits(key.data, key.len);
     *value = document_int64((int64_t)hash);
     return true;
@@ -56,6 +57,7 @@ static bool put_claim(const struct index_definition *definition, const struct pl
     buf_init(&values, BUF_DEFAULT_MAX);
     for (size_t i = 0; i < definition->part_count; i++)
         document_key_append(definition->order, &places[i].value, &values);
+    index_walk_work(w, index_bytes_work(values.len));
     buf_append(&w->out, values.data, MIN(values.len, (size_t)INDEX_CLAIM_MAX));
     if (values.len > INDEX_CLAIM_MAX) {
         XXH128_canonical_t hash;
@@ -86,7 +88,8 @@ static bool put_entry(const struct index_definition *definition, const struct pl
         struct document_value value = places[i].value;
         size_t at = w->out.len;
 
-        if (part->hashed && !value_hash(definition->order, &value, err)) {
+        index_walk_work(w, index_value_work(&value));
+        if (part->hashed && !value_hash(w, &value, err)) {
             w->out.len = begin;
             return false;
         }
@@ -115,13 +118,24 @@ static bool is_position(struct slice name)
     return name.len > 0;
 }
 
-/* Steps down until the path ends or, with multikey, an array has to be gone through. */
-static void place_step(const struct index_definition *definition, const struct document_path *path,
-                       struct place *place)
+/* To find a property: those before it are passed over one by one. */
+static uint64_t find_work(const struct document_value *value)
 {
+    enum { BYTES_A_STEP = 256 };
+    bool nested = value->type == DOCUMENT_OBJECT || value->type == DOCUMENT_ARRAY;
+
+    return nested ? 1 + value->document.len / BYTES_A_STEP : 1;
+}
+
+/* Steps down until the path ends or, with multikey, an array has to be gone through. */
+static void place_step(struct index_walk *w, const struct document_path *path, struct place *place)
+{
+    const struct index_definition *definition = w->definition;
+
     while (!place->is_end) {
         struct document_value next;
 
+        index_walk_work(w, find_work(&place->value));
         if (place->at == path->count) {
             place->is_end = !definition->multikey || place->value.type != DOCUMENT_ARRAY;
             return;
@@ -161,7 +175,7 @@ static bool array_find(const struct index_definition *definition, const struct p
     return true;
 }
 
-static bool walk_places(const struct index_definition *definition, const struct place *before,
+static bool walk_places(const struct index_definition *definition, struct place *places,
                         struct index_walk *w, struct error *err);
 
 /* element NULL: the array is empty. */
@@ -169,7 +183,7 @@ static bool walk_element(const struct index_definition *definition, const struct
                          const struct document_value *element, struct index_walk *w,
                          struct error *err)
 {
-    struct place *places = ARENA_ARRAY(w->arena, struct place, definition->part_count);
+    struct place places[INDEX_PARTS_MAX];
 
     memcpy(places, before, definition->part_count * sizeof *places);
     for (size_t i = 0; i < definition->part_count; i++) {
@@ -188,18 +202,16 @@ static bool walk_element(const struct index_definition *definition, const struct
 }
 
 /* As deep as arrays lie within each other on one path. */
-static bool walk_places(const struct index_definition *definition, const struct place *before,
+static bool walk_places(const struct index_definition *definition, struct place *places,
                         struct index_walk *w, struct error *err)
 {
-    struct place places[INDEX_PARTS_MAX];
     struct document_iter iter;
     const uint8_t *array;
     size_t first = 0;
     bool any = false;
 
-    memcpy(places, before, definition->part_count * sizeof *places);
     for (size_t i = 0; i < definition->part_count; i++)
-        place_step(definition, path_of(definition, i), &places[i]);
+        place_step(w, path_of(definition, i), &places[i]);
     if (!array_find(definition, places, &array, &first, err))
         return false;
     if (!array)
@@ -279,36 +291,49 @@ static bool value_meets(const struct index_condition *condition, enum document_o
     }
 }
 
-static bool any_meets(const struct index_condition *condition, enum document_order order,
+/* What it takes to compare a value with that of a condition. */
+static uint64_t compare_work(const struct index_condition *condition,
+                             const struct document_value *value)
+{
+    return index_value_work(value) + index_value_work(&condition->value);
+}
+
+static bool any_meets(struct index_walk *w, const struct index_condition *condition,
                       struct document_value value, size_t at)
 {
+    enum document_order order = w->definition->order;
     struct document_iter iter;
 
     for (; at < condition->path.count; at++) {
+        index_walk_work(w, find_work(&value));
         if (value.type == DOCUMENT_ARRAY && !is_position(condition->path.segments[at].name))
             break;
         if ((value.type != DOCUMENT_OBJECT && value.type != DOCUMENT_ARRAY) ||
             !document_find(value.document, condition->path.segments[at].name, &value))
             return false;
     }
-    if (at == condition->path.count && value_meets(condition, order, &value))
+    index_walk_work(w, compare_work(condition, &value));
+    if (w->full || (at == condition->path.count && value_meets(condition, order, &value)))
         return true;
     if (value.type != DOCUMENT_ARRAY)
         return false;
     document_iter_init(&iter, value.document);
-    while (document_iter_next(&iter)) {
+    while (!w->full && document_iter_next(&iter)) {
+        index_walk_work(w, compare_work(condition, &iter.value));
         if (at == condition->path.count
                 ? value_meets(condition, order, &iter.value)
-                : iter.value.type == DOCUMENT_OBJECT && any_meets(condition, order, iter.value, at))
+                : iter.value.type == DOCUMENT_OBJECT && any_meets(w, condition, iter.value, at))
             return true;
     }
     return false;
 }
 
-bool index_definition_takes(const struct index_definition *definition, struct slice item)
+bool index_walk_takes(struct index_walk *w, struct slice item)
 {
+    const struct index_definition *definition = w->definition;
+
     for (size_t i = 0; i < definition->filter_count; i++)
-        if (!any_meets(&definition->filter[i], definition->order, document_object(item), 0))
+        if (!any_meets(w, &definition->filter[i], document_object(item), 0))
             return false;
     return true;
 }

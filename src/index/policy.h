@@ -25,6 +25,8 @@ enum {
     INDEX_VALUE_MAX = 256,
     INDEX_PATH_MAX = 1024,
     INDEX_ENTRIES_MAX = 20000,
+    INDEX_BYTES_MAX = 32 << 20,     /* of the entries of an item: more than any policy can make */
+    INDEX_WORK_MAX = 32 << 20,      /* steps to find them (entries.c): a fraction of a second */
     INDEX_PATHS_MAX = 1500,         /* included and excluded ones of a policy */
     INDEX_COMPOSITE_PATHS_MAX = 8,  /* in one index */
     INDEX_COMPOSITE_TOTAL_MAX = 100 /* paths in all composite indexes */
@@ -75,7 +77,8 @@ const struct index_composite *index_policy_composites(const struct index_policy 
 /* All entries of an item (its valid BSON without system properties), sorted, without repetition. id
  * is always indexed; _ts is not in the item, and whoever stamps it adds its entry. Besides its
  * values an item has an entry of undefined for every scalar path that was included by name and
- * leads nowhere in it. ERROR_TOO_LARGE: more than INDEX_ENTRIES_MAX. */
+ * leads nowhere in it. ERROR_TOO_LARGE: more than INDEX_ENTRIES_MAX or INDEX_BYTES_MAX of them, or
+ * INDEX_WORK_MAX was not enough to find them. */
 NODISCARD bool index_entries(const struct index_policy *policy, struct slice item,
                              struct arena *arena, struct index_entry **ret_entries,
                              size_t *ret_count, struct error *err);

@@ -112,6 +112,9 @@ enum {
                               level of nesting, and one number */
 };
 
+/* Why a walk has ended before its time. */
+enum index_full { INDEX_FULL_NOT, INDEX_FULL_ENTRIES, INDEX_FULL_BYTES, INDEX_FULL_WORK };
+
 struct index_walk {
     const struct index_definition *definition; /* whose entries are being put */
     struct arena *arena;
@@ -122,7 +125,9 @@ struct index_walk {
     uint32_t *repeats; /* places of entries + 1, by hash; NULL while there are few */
     uint32_t *seen;    /* for each node of a tree the last object that had it */
     uint32_t object;   /* objects are numbered as they are walked */
-    bool full;
+    size_t bytes;      /* of all entries */
+    uint64_t work;     /* steps so far */
+    enum index_full full;
     bool claims; /* whole values are put, without the definition's prefix */
     struct index_path path;
 };
@@ -130,6 +135,32 @@ struct index_walk {
 /* Where the next entry begins in out; there is room for `room` bytes. */
 size_t index_walk_begin(struct index_walk *walk, size_t room);
 void index_walk_end(struct index_walk *walk, size_t begin);
+
+/* Counts steps; the walk is full when there were too many. */
+static inline void index_walk_work(struct index_walk *walk, uint64_t steps)
+{
+    walk->work += steps;
+    if (UNLIKELY(walk->work > INDEX_WORK_MAX && !walk->full))
+        walk->full = INDEX_FULL_WORK;
+}
+
+/* What it takes to go through so many bytes, in steps. */
+static inline uint64_t index_bytes_work(size_t bytes)
+{
+    return 1 + bytes / 16;
+}
+
+/* What it takes to put a value into a key: objects are sorted by name, however little of them is
+ * kept. */
+static inline uint64_t index_value_work(const struct document_value *value)
+{
+    bool nested = value->type == DOCUMENT_OBJECT || value->type == DOCUMENT_ARRAY;
+
+    return nested ? index_bytes_work(value->document.len) : 1;
+}
+
+/* Has the item entries at all: does it meet the filter? Nothing is said once the walk is full. */
+bool index_walk_takes(struct index_walk *walk, struct slice item);
 
 /* --- Other kinds of index, as a policy lists them -------------------------------------------- */
 

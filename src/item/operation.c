@@ -447,16 +447,30 @@ static enum item_start read_start(struct item_operation *op, struct error *err)
     return fine ? ITEM_START_ENDED : ITEM_START_FAILED;
 }
 
-/* Is what the write will look at in memory? Then reading it again will not block either. */
+/* May so many bytes be indexed on a loop? Each index besides the policy goes through them again. */
+static bool is_short(const struct item_scope *scope, size_t bytes)
+{
+    size_t besides;
+
+    (void)index_policy_besides(scope->policy, &besides);
+    return bytes * (1 + besides) <= ITEM_START_BYTES_MAX;
+}
+
+/* Is what the write will look at in memory, and short? Then reading it again will not block either.
+ */
 static bool is_warm(const struct item_operation *op, const struct item_scope *scope, bool *ret_warm,
                     struct error *err)
 {
     struct engine_value value;
 
+    *ret_warm = is_short(scope, op->document.len);
+    if (!*ret_warm)
+        return true;
     if (!engine_get(scope->engine, NULL, scope->partition, op->route.stored, ENGINE_READ_CACHED,
                     op->arena, &value, err))
         return false;
-    *ret_warm = value.found != ENGINE_COLD;
+    *ret_warm = value.found != ENGINE_COLD &&
+                (value.found != ENGINE_FOUND || is_short(scope, value.bytes.len));
     return true;
 }
 

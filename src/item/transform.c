@@ -5,6 +5,9 @@
 #include "item/write_set.h"
 #include "partition/layout.h"
 
+/* Items in a step: each is committed by itself, so one is in memory at a time. */
+enum { STEP_BYTES_MAX = 8 << 20 };
+
 /* The commit of one remade item. */
 struct remake {
     struct write_set *set;
@@ -159,13 +162,19 @@ bool transform_run(const struct item_scope *scope, struct slice position, size_t
                    struct arena *arena, struct transform_step *ret_step, struct error *err)
 {
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    CLEANUP(arena_free) struct arena *one = arena_new(); /* of one item */
+    CLEANUP(buf_done) struct buf at;
     struct transform_step step = {.position = position};
     uint64_t moment = commit_moment(scope->commit);
+    size_t bytes = 0;
+
+    buf_init(&at, BUF_DEFAULT_MAX);
+    buf_append_slice(&at, position);
 
     if (!engine_iterator_new(scope->engine, NULL, scope->partition, items_after(position, arena),
                              false, ENGINE_READ_ANY, &iterator, err))
         return false;
-    while (step.looked_at < max && !step.finished) {
+    while (step.looked_at < max && bytes < STEP_BYTES_MAX) {
         struct engine_entry entry;
         struct item item;
 
@@ -175,16 +184,20 @@ bool transform_run(const struct item_scope *scope, struct slice position, size_t
             step.finished = true;
             break;
         }
-        step.position = arena_copy(arena, slice_skip(entry.key, 1));
-        if (!item_decode(step.position, arena_copy(arena, entry.value), &item, err))
+        arena_reset(one);
+        buf_clear(&at);
+        buf_append_slice(&at, slice_skip(entry.key, 1));
+        if (!item_decode(arena_copy(one, slice_skip(entry.key, 1)), arena_copy(one, entry.value),
+                         &item, err))
             return false;
         step.looked_at++;
+        bytes += entry.value.len;
         if (item.header.policy_version == scope->policy_version)
             continue;
-        if (!item_remake(scope, &item, moment, arena, err)) {
+        if (!item_remake(scope, &item, moment, one, err)) {
             if (err->code != ERROR_BAD_REQUEST && err->code != ERROR_TOO_LARGE)
                 return false;
-            step.refused = refused_by(scope, &item, arena);
+            step.refused = refused_by(scope, &item, one);
             step.refusal = *err;
             if (!step.refused)
                 return false;
@@ -192,6 +205,7 @@ bool transform_run(const struct item_scope *scope, struct slice position, size_t
         }
         step.remade++;
     }
+    step.position = arena_copy(arena, buf_slice(&at));
     *ret_step = step;
     return true;
 }

@@ -24,6 +24,8 @@ struct point {
     int32_t add;
 };
 
+enum { CLAIMS_TOGETHER_MAX = 8 * INDEX_CLAIMS_MAX }; /* of all items of a transaction */
+
 struct write_set {
     struct write_set_change *changes;
     size_t change_count;
@@ -37,6 +39,7 @@ struct write_set {
     struct slice *touched;
     size_t touched_count;
     struct write_set_unique *claims, *released;
+    size_t looked_at; /* values of items in unique indexes */
     size_t claim_count, released_count;
     size_t claim_capacity, released_capacity, touched_capacity;
     struct commit_delta *deltas;
@@ -645,6 +648,23 @@ static struct slice conflict_key(struct builder *b, struct slice key)
     return bytes;
 }
 
+/* Claims are compared one by one, here and where their owners are looked for. */
+static bool claims_count(struct builder *b, const struct claim_list *old,
+                         const struct claim_list *new, struct error *err)
+{
+    if (new->count > INDEX_CLAIMS_MAX)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "item has more than %d values in unique indexes of orrery.indexes",
+                         INDEX_CLAIMS_MAX);
+    b->set->looked_at += old->count + new->count;
+    if (b->set->change_count > 1 && b->set->looked_at > CLAIMS_TOGETHER_MAX)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "the items of a transaction have more than %d values in unique indexes of "
+                         "orrery.indexes, before and after",
+                         CLAIMS_TOGETHER_MAX);
+    return true;
+}
+
 static bool unique_indexes_build(struct builder *b, struct error *err)
 {
     const struct item *before = b->change->before;
@@ -658,7 +678,8 @@ static bool unique_indexes_build(struct builder *b, struct error *err)
     if (!count && !was_count)
         return true;
     if ((was && !claims_of(b, was, before->document, &old, err)) ||
-        !claims_of(b, b->scope->policy, b->change->after, &new, err))
+        !claims_of(b, b->scope->policy, b->change->after, &new, err) ||
+        !claims_count(b, &old, &new, err))
         return false;
     for (size_t i = 0; i < old.count; i++) {
         bool stays = claim_list_has(&new, old.keys[i]);

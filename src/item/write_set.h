@@ -55,7 +55,8 @@ struct write_set; /* opaque, in the arena */
 
 /* Builds the operations of the changes (borrowed until the commit is done), each of another item of
  * the scope's partition. part gets everything but relied and scanned keys beyond the changed items
- * and their unique keys. ERROR_TOO_LARGE, ERROR_UNIQUE_KEY: two of the changes clash. */
+ * and their unique keys. ERROR_TOO_LARGE: of an item, its entries or its values in unique indexes;
+ * ERROR_UNIQUE_KEY: two of the changes clash. */
 NODISCARD bool write_set_build(const struct item_scope *scope, struct write_set_change *changes,
                                size_t count, struct arena *arena, struct write_set **ret_set,
                                struct commit_part *ret_part, struct error *err);

@@ -32,6 +32,7 @@ enum {
     READ_ROOM = 16 * 1024, /* at least so much is read at once behind what is kept */
     READS_MAX = 16,        /* in a row */
     PIECES_MAX = 16,
+    SEND_MAX = 256 * 1024,  /* bytes written before others of the loop have their turn */
     TLS_REST_MS = 1000,     /* after so long without a byte OpenSSL's buffers go */
     TLS_GENEROUS_MAX = 256, /* connections of a loop, over which they go at once */
     TLS_FIRST_BYTE =
@@ -417,13 +418,28 @@ static void connection_discard(struct net_connection *connection)
 
 /* Writing */
 
-static enum net_io pieces_send(struct net_connection *connection, size_t *ret_count)
+/* Leaves the first max bytes of the pieces; returns how many pieces that are. */
+static size_t pieces_cut(struct iovec *pieces, size_t count, size_t max)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (pieces[i].iov_len >= max) {
+            pieces[i].iov_len = max;
+            return i + 1;
+        }
+        max -= pieces[i].iov_len;
+    }
+    return count;
+}
+
+/* At most max bytes, which is not 0. */
+static enum net_io pieces_send(struct net_connection *connection, size_t max, size_t *ret_count)
 {
     struct iovec pieces[PIECES_MAX];
     struct msghdr message = {.msg_iov = pieces};
     ssize_t sent;
 
     message.msg_iovlen = net_output_pieces(&connection->output, pieces, PIECES_MAX);
+    message.msg_iovlen = pieces_cut(pieces, message.msg_iovlen, max);
     if (connection->tls)
         return net_tls_write(connection->tls, pieces[0].iov_base, pieces[0].iov_len, ret_count);
     if (message.msg_iovlen == 1)
@@ -451,15 +467,23 @@ static void connection_mark(struct net_connection *connection)
     }
 }
 
+/* Large answers are written in pieces: the rest waits until other connections of the loop have had
+ * their turn, as it would for the socket. */
 static void connection_send(struct net_connection *connection)
 {
+    size_t room = SEND_MAX;
     bool moved = false;
 
     while (connection->output.len && !connection->write_blocked && !connection->aborted) {
         size_t count = 0;
 
-        switch (pieces_send(connection, &count)) {
+        if (room == 0) {
+            connection->write_blocked = true;
+            break;
+        }
+        switch (pieces_send(connection, room, &count)) {
         case NET_IO_DONE:
+            room -= MIN(room, count);
             net_output_consume(&connection->output, count);
             net_counter_add(&connection->shard->bytes_out, count);
             moved = true;

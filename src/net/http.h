@@ -72,6 +72,9 @@ void net_http_defer(struct net_http_request *request);
  * written to its connection. In the handler; until then it is net_http_settings.memory. */
 void net_http_bill(struct net_http_request *request, struct memory_meter *meter);
 
+/* On whose behalf it is, for tasks about it. From any thread. */
+const void *net_http_owner(const struct net_http_request *request);
+
 /* Whether the client has gone, so that nobody waits for the answer, which must still be given. For
  * deferred requests, from any thread. */
 bool net_http_cancelled(const struct net_http_request *request);

@@ -651,6 +651,11 @@ void net_http_defer(struct net_http_request *request)
     exchange->connection->handling = NULL;
 }
 
+const void *net_http_owner(const struct net_http_request *request)
+{
+    return CONTAINER_OF(request, const struct net_http_exchange, request)->meter;
+}
+
 void net_http_bill(struct net_http_request *request, struct memory_meter *meter)
 {
     struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
@@ -704,6 +709,7 @@ void net_http_respond(struct net_http_request *request, const struct net_http_re
     if (exchange->deferred) {
         exchange_store(exchange, response);
         exchange->task.run = answer_came;
+        exchange->task.owner = exchange->meter;
         if (net_loop_is_current(request->loop))
             answer_came(&exchange->task, request->loop);
         else

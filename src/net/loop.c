@@ -27,7 +27,13 @@
 
 enum {
     /* So many tasks are run before descriptors are looked at again. */
-    ROUND_TASKS = 8
+    ROUND_TASKS = 8,
+    ROWS = 16, /* at most 32 */
+};
+
+/* Tasks that wait for a round, oldest first: those of some owners, by hash. */
+struct task_row {
+    struct net_task *first, *last;
 };
 
 struct net_loop {
@@ -38,8 +44,10 @@ struct net_loop {
     _Atomic(pthread_t) self; /* set by the thread itself; nobody else can equal it */
     bool started;
 
-    _Atomic(struct net_task *) posted;   /* newest first */
-    struct net_task *tasks, *tasks_last; /* of them, those that wait for a round, oldest first */
+    _Atomic(struct net_task *) posted; /* newest first */
+    struct task_row rows[ROWS];        /* of them, those that wait for a round */
+    uint32_t rows_used;                /* a bit for each that is not empty */
+    unsigned row_next;
     atomic_size_t load;
     int wake_fd;
     struct event wake_event;
@@ -200,7 +208,7 @@ static void loop_run(void *context)
     atomic_store_explicit(&loop->self, pthread_self(), memory_order_relaxed);
     event_base_loop(loop->base, EVLOOP_NO_EXIT_ON_EMPTY);
     /* A task may post another; all of them belong to what was there before the end. */
-    while (loop->tasks || atomic_load_explicit(&loop->posted, memory_order_relaxed))
+    while (loop->rows_used || atomic_load_explicit(&loop->posted, memory_order_relaxed))
         tasks_run(loop);
 }
 
@@ -234,12 +242,48 @@ static void woken(evutil_socket_t fd UNUSED, short what UNUSED, void *context)
     tasks_run(context);
 }
 
+static unsigned row_of(const struct net_task *task)
+{
+    return (unsigned)((uint64_t)(uintptr_t)task->owner * 0x9E3779B97F4A7C15 >> 32) % ROWS;
+}
+
+static void row_append(struct net_loop *loop, struct net_task *task)
+{
+    unsigned at = row_of(task);
+    struct task_row *row = &loop->rows[at];
+
+    task->next = NULL;
+    if (row->first)
+        row->last->next = task;
+    else
+        row->first = task;
+    row->last = task;
+    loop->rows_used |= (uint32_t)1 << at;
+}
+
+/* The oldest of the row whose turn it is. There must be one. */
+static struct net_task *rows_next(struct net_loop *loop)
+{
+    struct task_row *row;
+    struct net_task *task;
+
+    while (!(loop->rows_used & (uint32_t)1 << loop->row_next))
+        loop->row_next = (loop->row_next + 1) % ROWS;
+    row = &loop->rows[loop->row_next];
+    task = row->first;
+    row->first = task->next;
+    if (!row->first)
+        loop->rows_used &= ~((uint32_t)1 << loop->row_next);
+    loop->row_next = (loop->row_next + 1) % ROWS;
+    return task;
+}
+
 /* What was posted goes behind what waits already. */
 static void tasks_take(struct net_loop *loop)
 {
     struct net_task *task =
         atomic_exchange_explicit(&loop->posted, (struct net_task *)NULL, memory_order_acquire);
-    struct net_task *oldest = NULL, *newest = task;
+    struct net_task *oldest = NULL;
 
     while (task) {
         struct net_task *next = task->next;
@@ -248,29 +292,26 @@ static void tasks_take(struct net_loop *loop)
         oldest = task;
         task = next;
     }
-    if (!oldest)
-        return;
-    if (loop->tasks_last)
-        loop->tasks_last->next = oldest;
-    else
-        loop->tasks = oldest;
-    loop->tasks_last = newest;
+    while (oldest) {
+        struct net_task *next = oldest->next;
+
+        row_append(loop, oldest);
+        oldest = next;
+    }
 }
 
-/* Runs some of what is there now. The rest, and what these tasks post, waits for the next round,
- * so that descriptors get their turn. */
+/* Runs some of what is there now, of each owner in turn: answers to one account that asks without
+ * end do not stand before those to others. The rest, and what these tasks post, waits for the next
+ * round, so that descriptors get their turn. */
 static void tasks_run(struct net_loop *loop)
 {
     tasks_take(loop);
-    for (unsigned i = 0; i < ROUND_TASKS && loop->tasks; i++) {
-        struct net_task *task = loop->tasks;
+    for (unsigned i = 0; i < ROUND_TASKS && loop->rows_used; i++) {
+        struct net_task *task = rows_next(loop);
 
-        loop->tasks = task->next;
-        if (!loop->tasks)
-            loop->tasks_last = NULL;
         task->run(task, loop); /* which may be gone after this */
     }
-    if (loop->tasks)
+    if (loop->rows_used)
         wake(loop);
 }
 

@@ -16,6 +16,7 @@ struct net_loops; /* opaque, owned by the server */
 struct net_task {
     struct net_task *next;
     void (*run)(struct net_task *task, struct net_loop *loop);
+    const void *owner; /* on whose behalf: owners take turns; NULL: the server's own */
 };
 
 /* Starts count threads (0: one for each core this process may use).
@@ -36,8 +37,8 @@ struct net_loop *net_loops_at(struct net_loops *loops, size_t index);
 size_t net_loop_index(const struct net_loop *loop);
 bool net_loop_is_current(const struct net_loop *loop); /* is this its thread? */
 
-/* Has the loop's thread run the task soon; tasks from one thread run in the order posted. From any
- * thread, without a lock. */
+/* Has the loop's thread run the task soon; tasks of one owner from one thread run in the order
+ * posted. From any thread, without a lock. */
 void net_loop_post(struct net_loop *loop, struct net_task *task);
 
 /* Runs the task on the loop's thread and waits for it. Not from a loop's thread. */

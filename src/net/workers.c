@@ -416,6 +416,7 @@ static void work_finish(struct net_work *work)
     work->run(work);
     if (has_done) {
         work->task.run = done_on_loop;
+        work->task.owner = work->owner;
         net_loop_post(work->loop, &work->task);
     }
 }

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { CosmosClient } from '@azure/cosmos';
-import { Server, emulatorKey, scratch } from './server.js';
+import { Server, emulatorKey, scratch, measured } from './server.js';
 import { signed } from './rest.js';
 
 async function shop(t) {
@@ -140,7 +140,7 @@ test('conflicts are an empty feed', async (t) => {
 test('texts of scripts are read when they are wanted, and an account has so many bytes of them', async (t) => {
   // what the engine keeps for itself is made small, so that what the server keeps can be seen
   const args = ['--dev', '--node', `local=rocksdb:${scratch(t)}/data`, '--set', 'account.script_bytes_max=32M', '--set', 'engine.write_buffer_bytes=1M', '--set', 'engine.cache_bytes=1M'];
-  let server = await Server.start(t, args);
+  let server = await Server.start(t, args, measured);
   const emptyBytes = server.residentBytes();
   const send = (method, path, body, more = {}) => signed(server, method, path, { body, ...more });
   const scripts = '/dbs/db/colls/c/sprocs';
@@ -154,7 +154,7 @@ test('texts of scripts are read when they are wanted, and an account has so many
   assert.equal(made, 67, 'as many as fit into 32 MiB');
   assert.equal((await send('PUT', `${scripts}/s0`, { id: 's0', body: 'function () {}' })).status, 200, 'less may always be written');
   await server.stop();
-  server = await Server.start(t, args);
+  server = await Server.start(t, args, measured);
   const heldBytes = server.residentBytes() - emptyBytes;
   t.diagnostic(`${made} scripts of 500 KB: ${(heldBytes / 1e6).toFixed(1)} MB more than an empty server`);
   assert.ok(heldBytes < 24e6, `${heldBytes} bytes`);

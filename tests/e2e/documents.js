@@ -17,7 +17,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync, chmodSync 
 import { dirname, join } from 'node:path';
 import { createServer } from 'node:net';
 import { python } from './python.js';
-import { binary, environment, root } from './server.js';
+import { binary, environment, root, sanitized } from './server.js';
 
 // --- Pages -----------------------------------------------------------------------------------
 
@@ -96,7 +96,17 @@ export class Machine {
     machine.env = environment({
       HOME: join(directory, 'home'), XDG_STATE_HOME: join(directory, 'state'), NODE_NO_WARNINGS: '1',
     });
+    if (sanitized) machine.compileSanitized();
     return machine;
+  }
+
+  // A program links the library of a build with sanitizers only with the compiler and the runtimes of that build.
+  compileSanitized() {
+    const folder = join(this.root, 'home', 'bin');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'cc'), '#!/bin/sh\nexec clang -fsanitize=address,undefined "$@"\n');
+    chmodSync(join(folder, 'cc'), 0o755);
+    this.env.PATH = `${folder}:${this.env.PATH}`;
   }
 
   // The documented ports may be taken on this machine: others stand for them, on loopback.

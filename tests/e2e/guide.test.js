@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { binary, root } from './server.js';
+import { binary, root, sanitized } from './server.js';
 
 const guide = join(root, 'docs/guide');
 
@@ -35,6 +35,23 @@ function advises({ advice }, good, key) {
   assert.equal(advice.recommended, true);
   assert.equal(advice.currentGood, good);
   assert.ok(advice.good.some((name) => key.test(name)), `${key} is not among ${advice.good.join(', ')}`);
+}
+
+// How many times as long as it should have the slowest rush took: where that is much, the load was not what the page says.
+function lateness(figures) {
+  if (!figures || typeof figures !== 'object') return 0;
+  return Math.max(figures.late ?? 0, ...Object.values(figures).map(lateness));
+}
+
+// A machine that was busy with something else gets another chance.
+async function told(name) {
+  for (let tries = 1; ; tries++) {
+    const { code, out, err } = await run([name, '--json']);
+    assert.equal(code, 0, err);
+    const figures = JSON.parse(out);
+    const late = lateness(figures);
+    if (late < 1.15 || tries === 3) return { figures, err, late };
+  }
 }
 
 const promises = {
@@ -139,24 +156,23 @@ const firsts = {
   'write-heavy': /^\/id$/,
 };
 
-// They wait most of their time, so a few at once do not disturb each other.
-test('every scenario shows the trouble, the advice and the cure', { concurrency: 4 }, async (t) => {
+// They wait most of their time, so a few at once do not disturb each other; but sanitizers cost several times the processor.
+test('every scenario shows the trouble, the advice and the cure', { concurrency: sanitized ? 1 : 4 }, async (t) => {
   const tell = (name) =>
     t.test(name, async (t) => {
-      const { code, out, err } = await run([name, '--json']);
-      assert.equal(code, 0, err);
-      const figures = JSON.parse(out);
+      const { figures, err, late } = await told(name);
       const refused = ({ throttledShare, ruEach }) => `${percent(throttledShare)} refused, ${ruEach} RU each`;
       t.diagnostic(`before ${refused(figures.before)}; after ${refused(figures.after)}`);
+      if (sanitized && late >= 1.15) return t.skip(`the load took ${late} times its time: nothing can be said of refusals`);
       promises[name](figures);
       assert.match(figures.advice.good[0], firsts[name]);
       if (figures.copied) assert.equal(figures.copied.have, figures.copied.had);
       // What the page tells the reader to ask is what was asked.
-      const told = new Set([...err.matchAll(/^ +\$ (.*)$/gm)].map(([, command]) => command));
+      const said = new Set([...err.matchAll(/^ +\$ (.*)$/gm)].map(([, command]) => command));
       const page = readFileSync(join(guide, `${name}.md`), 'utf8');
       const commands = [...page.matchAll(/^ {4}\$ (orrery .*)$/gm)].map(([, command]) => command);
       assert.ok(commands.length > 0, 'the page shows no command');
-      for (const command of commands) assert.ok(told.has(command), `the page says "${command}", the scenario does not`);
+      for (const command of commands) assert.ok(said.has(command), `the page says "${command}", the scenario does not`);
     });
   await Promise.all(Object.keys(promises).map(tell));
 });

@@ -1,6 +1,7 @@
 // Sharded collections through npm `mongodb`: hashed and ranged keys, routing, another key under load, chunks.
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { Long, MaxKey, MinKey } from 'mongodb';
 import { mongo } from './mongo.js';
 
 const quick = ['--set', 'migration.pause_ms=20ms'];
@@ -165,4 +166,91 @@ test('a collection that is not sharded may be so large, and its error names shar
   await assert.rejects(fill(0), { code: 14031, message: /shardCollection/ });
   await db.command({ shardCollection: 'shop.people', key: { _id: 'hashed' } });
   await fill(1000);
+});
+
+// --- Chunks and what `config` tells of them
+
+const bounds = (chunks) => chunks.map(({ min, max, shard }) => [min, max, shard]);
+
+async function twoNodes(t, key, options = {}) {
+  const all = await sharded(t, key, { args: ['--node', 'west=memory:', '--node', 'east=memory:'], ...options });
+  const config = all.client.db('config');
+  const chunks = () => config.collection('chunks').find({}, { sort: { min: 1 } }).toArray();
+  return { ...all, config, chunks };
+}
+
+test('chunks are split, moved and merged, and config shows them', async (t) => {
+  const { admin, people, config, chunks } = await twoNodes(t, { day: 1 }, { documents: numbered(365) });
+  assert.deepEqual((await config.collection('shards').find({}, { projection: { state: 1 }, sort: { _id: 1 } }).toArray()),
+    [{ _id: 'east', state: 1 }, { _id: 'west', state: 1 }]);
+  const [{ shard: home }] = await chunks();
+  const away = home === 'west' ? 'east' : 'west';
+  assert.deepEqual(bounds(await chunks()), [[{ day: new MinKey() }, { day: new MaxKey() }, home]]);
+  await admin.command({ split: 'shop.people', middle: { day: 100 } });
+  await admin.command({ split: 'shop.people', find: { day: 50 } });
+  assert.equal((await chunks()).length, 3);
+  await assert.rejects(admin.command({ split: 'shop.people', middle: { day: 100 } }), { code: 2, message: /boundary key/ });
+  await assert.rejects(admin.command({ split: 'shop.people', find: { region: 1 } }), { code: 61 });
+  await assert.rejects(admin.command({ split: 'shop.people', find: { day: 1 }, middle: { day: 5 } }), { code: 72 });
+  await assert.rejects(admin.command({ split: 'shop.nobody', find: { day: 1 } }), { code: 26 });
+  const middle = (await chunks())[1].min.day;
+  await admin.command({ moveChunk: 'shop.people', find: { day: 364 }, to: away });
+  assert.deepEqual(bounds(await chunks()), [[{ day: new MinKey() }, { day: middle }, home], [{ day: middle }, { day: 100 }, home], [{ day: 100 }, { day: new MaxKey() }, away]]);
+  await assert.rejects(admin.command({ moveChunk: 'shop.people', find: { day: 1 }, to: 'north' }), { code: 70 });
+  await admin.command({ moveChunk: 'shop.people', bounds: [{ day: middle }, { day: 100 }], to: away });
+  await admin.command({ moveRange: 'shop.people', min: { day: 200 }, max: { day: 300 }, toShard: home });
+  assert.deepEqual((await chunks()).slice(2).map((c) => [c.min.day, c.shard]), [[100, away], [200, home], [300, away]]);
+  await admin.command({ mergeChunks: 'shop.people', bounds: [{ day: new MinKey() }, { day: 100 }] });
+  await admin.command({ mergeChunks: 'shop.people', bounds: [{ day: 100 }, { day: new MaxKey() }] });
+  assert.deepEqual(bounds(await chunks()).map(([min, max]) => [min, max]), [[{ day: new MinKey() }, { day: 100 }], [{ day: 100 }, { day: new MaxKey() }]]);
+  assert.deepEqual(byId(await people.find().toArray()), numbered(365));
+  assert.deepEqual((await people.find({ day: { $gte: 90, $lt: 110 } }).toArray()).length, 20);
+  const [collection] = await config.collection('collections').find({ dropped: { $ne: true }, unsplittable: { $ne: true } }).toArray();
+  assert.equal(collection._id, 'shop.people');
+  assert.deepEqual(collection.key, { day: 1 });
+  assert.ok((await chunks()).every((c) => c.uuid.equals(collection.uuid)));
+  const changes = await config.collection('changelog').find({ what: 'moveChunk.commit', ns: 'shop.people' }).toArray();
+  assert.ok(changes.length >= 3);
+});
+
+test('chunks of a hashed key have bounds of 64 bits that tile them all', async (t) => {
+  const { admin, people, chunks } = await twoNodes(t, { region: 'hashed' }, { documents: numbered(500), numInitialChunks: 4 });
+  const four = await chunks();
+  assert.equal(four.length, 4);
+  assert.deepEqual([four[0].min, four[3].max], [{ region: new MinKey() }, { region: new MaxKey() }]);
+  for (let i = 1; i < 4; i++) assert.deepEqual(four[i].min, four[i - 1].max);
+  await admin.command({ split: 'shop.people', middle: { region: Long.fromString('1234567890123456788') } });
+  assert.ok((await chunks()).some((c) => String(c.min.region) === '1234567890123456788'));
+  await admin.command({ split: 'shop.people', bounds: [four[0].min, four[0].max] });
+  assert.equal((await chunks()).length, 6);
+  assert.deepEqual(byId(await people.find().toArray()), numbered(500));
+});
+
+test('config is read by filters, sorts and cursors, and not written', async (t) => {
+  const { client, config, admin } = await twoNodes(t, { day: 1 });
+  const version = await config.collection('version').findOne({}, { projection: { minCompatibleVersion: 0, excluding: 0 } });
+  assert.equal(version._id, 1);
+  assert.ok(version.clusterId);
+  assert.equal((await config.collection('mongos').find({}, { sort: { ping: -1 } }).limit(1).toArray()).length, 1);
+  assert.equal(await config.collection('settings').findOne({ _id: 'nothing' }), null);
+  assert.equal((await config.collection('settings').findOne({ _id: 'autosplit' })).enabled, true);
+  assert.equal(await config.collection('shards').estimatedDocumentCount(), 2);
+  assert.deepEqual((await config.collection('shards').distinct('_id')).sort(), ['east', 'west']);
+  assert.deepEqual((await config.collection('databases').find().toArray()).map((d) => d._id), ['shop']);
+  for (let day = 1; day <= 20; day++) await admin.command({ split: 'shop.people', middle: { day } });
+  const some = await config.collection('chunks').find({ shard: { $in: ['east', 'west'] } }, { batchSize: 3, sort: { min: 1 } }).toArray();
+  assert.equal(some.length, 21);
+  assert.equal(new Set(some.map((c) => String(c._id))).size, 21);
+  await assert.rejects(config.collection('shards').insertOne({ _id: 'x' }), { code: 13 });
+  await assert.rejects(config.collection('chunks').deleteMany({}), { code: 13 });
+  await assert.rejects(config.collection('settings').updateOne({ _id: 'balancer' }, { $set: { stopped: true } }, { upsert: true }), { code: 13 });
+  const { shards } = await admin.command({ listShards: 1 });
+  assert.deepEqual(shards.map((s) => s._id).sort(), ['east', 'west']);
+  assert.equal((await admin.command({ balancerStatus: 1 })).inBalancerRound, false);
+  const { balancerCompliant, chunkSize } = await admin.command({ balancerCollectionStatus: 'shop.people' });
+  assert.ok(balancerCompliant && chunkSize > 0);
+  assert.equal((await admin.command({ flushRouterConfig: 1 })).flushed, true);
+  assert.deepEqual(Object.keys((await admin.command({ getShardMap: 1 })).map).sort(), ['east', 'west']);
+  await assert.rejects(client.db('shop').command({ listShards: 1 }), { code: 13 });
+  await assert.rejects(admin.command({ addShard: 'rs/host:1' }), { code: 238 });
 });

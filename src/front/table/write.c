@@ -257,6 +257,7 @@ static void post(struct item_operation *op)
     atomic_uint *count = way->call->under_way;
 
     way->task.run = settle;
+    way->task.owner = net_http_owner(way->call->http);
     net_loop_post(way->call->http->loop, &way->task);
     atomic_fetch_sub(count, 1); /* the loop is not needed any more by this thread */
 }

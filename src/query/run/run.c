@@ -490,6 +490,9 @@ static bool run_init(struct query_run_state *run, const struct query_plan *plan,
     if (request->continuation.len &&
         !query_position_load(request->continuation, query_plan_binding(plan), &run->from, err))
         return false;
+    /* Only an order can have met values that an index cannot tell apart; nothing else is sorted. */
+    if (run->from.sorted && !plan->query.order_count)
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid Continuation Token");
     position_reroute(run);
     run->context.now_ticks = run->from.now_ticks;
     run->at = run->from;

@@ -165,6 +165,10 @@ static void bytes_that_are_no_key_are_refused(void **state UNUSED)
         SLICE("\x20\x01\x61\x00"),
         SLICE("\x14\xC3\x41\x01\x01\x01\x01\x01\x01\x01\xFF\xFF\x5B\x00"), /* a point too far */
         SLICE("\x14\xC3\x41\x01\x01\x01\x01\x01\x01\x01\x40\x10\x00"),     /* no digits */
+        SLICE("\x20\x01\x61\x01\x01\x00\x0C\x00"), /* a name with a zero byte */
+        SLICE("\x20\x01\x61\x01\x00\x0C\x00"),     /* half an escape */
+        SLICE("\x34\x61\x01\x01\x00\x00"),         /* so in a pattern */
+        SLICE("\x34\x61\x00\x01\x01\x00"),         /* and in options */
     };
     CLEANUP(arena_free) struct arena *arena = arena_new();
 
@@ -176,6 +180,23 @@ static void bytes_that_are_no_key_are_refused(void **state UNUSED)
         assert_fails(document_key_read(DOCUMENT_ORDER_SQL, &key, arena, &value, &err), &err,
                      ERROR_STORE_CORRUPT);
     }
+}
+
+/* In MongoDB's order an object is made of its names again, and BSON has no name with a zero byte.
+ */
+static void a_name_with_a_zero_byte_is_no_key_in_mongodbs_order(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct slice bad = SLICE("\x1C\x0C\x61\x01\x01\x62\x00\x00");
+    struct slice good = SLICE("\x1C\x0C\x61\x01\x02\x62\x00\x00");
+    struct document_value value;
+    struct error err;
+
+    assert_fails(document_key_read(DOCUMENT_ORDER_MONGO, &bad, arena, &value, &err), &err,
+                 ERROR_STORE_CORRUPT);
+    assert_ok(document_key_read(DOCUMENT_ORDER_MONGO, &good, arena, &value, &err), &err);
+    assert_int_equal(value.type, DOCUMENT_OBJECT);
+    assert_true(value.document.data != NULL);
 }
 
 static void nesting_in_a_key_is_followed_only_so_far(void **state UNUSED)
@@ -226,6 +247,7 @@ int main(void)
         cmocka_unit_test(a_long_text_is_cut_without_being_encoded_whole),
         cmocka_unit_test(a_key_is_cut_only_when_it_is_longer),
         cmocka_unit_test(bytes_that_are_no_key_are_refused),
+        cmocka_unit_test(a_name_with_a_zero_byte_is_no_key_in_mongodbs_order),
         cmocka_unit_test(nesting_in_a_key_is_followed_only_so_far),
     };
     return cmocka_run_group_tests_name("document/key", tests, NULL, NULL);

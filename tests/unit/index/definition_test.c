@@ -292,6 +292,111 @@ static void a_policy_with_definitions_has_the_entries_of_all(void **state)
     assert_int_equal(composites, 1); /* plans are not told of the hidden one */
 }
 
+/* --- Limits ---------------------------------------------------------------------------------- */
+
+/* An index of many paths, one of them into an array, and an item with an array and a text beside
+ * it. */
+static const struct index_definition *define_wide(struct arena *arena, int paths, const char *more)
+{
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    buf_printf(&text, "{\"name\":\"wide\",\"multikey\":true,%s\"key\":[{\"path\":\"/l\"}", more);
+    for (int i = 1; i < paths; i++)
+        buf_printf(&text, ",{\"path\":\"/t%d\"}", i);
+    buf_append_text(&text, "]}");
+    return define(arena, arena_text(arena, buf_slice(&text)));
+}
+
+static struct slice wide_item(struct arena *arena, int elements, int different, int texts,
+                              int text_len)
+{
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    buf_append_text(&text, "{\"l\":[");
+    for (int i = 0; i < elements; i++)
+        buf_printf(&text, "%s%d", i ? "," : "", i % different);
+    buf_append_text(&text, "]");
+    for (int i = 1; i <= texts; i++)
+        buf_printf(&text, ",\"t%d\":\"%0*d\"", i, text_len, 7);
+    buf_append_text(&text, "}");
+    return document_of(arena, arena_text(arena, buf_slice(&text)));
+}
+
+static void assert_too_large(struct arena *arena, const struct index_definition *definition,
+                             struct slice item, const char *words)
+{
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    assert_fails(index_definition_entries(definition, item, arena, &entries, &count, &err), &err,
+                 ERROR_TOO_LARGE);
+    assert_non_null(strstr(err.message, words));
+}
+
+static void the_bytes_of_all_entries_are_limited(void **state)
+{
+    const struct index_definition *definition = define_wide(*state, 32, "");
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    assert_ok(index_definition_entries(definition, wide_item(*state, 1000, 1000, 31, 300), *state,
+                                       &entries, &count, &err),
+              &err);
+    assert_int_equal(count, 1000);
+    assert_too_large(*state, definition, wide_item(*state, 20000, 20000, 31, 300), "bytes");
+}
+
+/* Nothing comes of elements that repeat, and each is looked at by every path. */
+static void the_steps_to_find_entries_are_limited(void **state)
+{
+    const struct index_definition *definition = define_wide(*state, 32, "");
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    assert_ok(index_definition_entries(definition, wide_item(*state, 100000, 7, 31, 1), *state,
+                                       &entries, &count, &err),
+              &err);
+    assert_int_equal(count, 7);
+    assert_too_large(*state, definition, wide_item(*state, 1000000, 7, 31, 1), "steps");
+}
+
+/* A long text beside an array is hashed, or claimed, once for each element. */
+static void values_that_are_not_cut_are_counted_by_their_bytes(void **state)
+{
+    const struct index_definition *unique =
+        define_wide(*state, 2, "\"unique\":\"logicalPartition\",");
+    struct slice item = wide_item(*state, 10000, 10000, 1, 1000000);
+    struct index_entry *claims;
+    struct error err;
+    size_t count;
+
+    assert_fails(index_definition_claims(unique, item, *state, &claims, &count, &err), &err,
+                 ERROR_TOO_LARGE);
+    assert_too_large(*state,
+                     define(*state, "{\"name\":\"x\",\"multikey\":true,\"key\":[{\"path\":\"/l\"},"
+                                    "{\"path\":\"/t1\",\"hashed\":true}]}"),
+                     item, "steps");
+}
+
+static void a_filter_is_not_asked_for_ever(void **state)
+{
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    buf_append_text(&text, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"filter\":[");
+    for (int i = 0; i < 32; i++)
+        buf_printf(&text, "%s{\"path\":\"/l\",\"comparison\":\"equal\",\"value\":499999}",
+                   i ? "," : ""); /* the last element */
+    buf_append_text(&text, "]}");
+    assert_too_large(*state, define(*state, arena_text(*state, buf_slice(&text))),
+                     wide_item(*state, 500000, 500000, 0, 0), "steps");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +411,10 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused_by_name),
         cmocka_unit_test(what_was_kept_is_read_back_the_same),
         cmocka_unit_test(a_policy_with_definitions_has_the_entries_of_all),
+        cmocka_unit_test(the_bytes_of_all_entries_are_limited),
+        cmocka_unit_test(the_steps_to_find_entries_are_limited),
+        cmocka_unit_test(values_that_are_not_cut_are_counted_by_their_bytes),
+        cmocka_unit_test(a_filter_is_not_asked_for_ever),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -80,6 +80,66 @@ static void tasks_of_each_thread_run_once_and_in_order(void **state UNUSED)
         memory_free(posters[t].tasks);
 }
 
+/* Notes when it ran, among all. */
+struct placed {
+    struct net_task task;
+    atomic_size_t *next;
+    size_t place;
+};
+
+static void placed_run(struct net_task *task, struct net_loop *loop UNUSED)
+{
+    struct placed *placed = CONTAINER_OF(task, struct placed, task);
+
+    placed->place = atomic_load(placed->next);
+    atomic_fetch_add(placed->next, 1);
+}
+
+enum { FLOOD = 1000 };
+
+struct flood {
+    struct net_loop *loop;
+    struct placed tasks[FLOOD], other;
+};
+
+/* On the loop itself: so that all of them wait before the first is run. */
+static void flood_post(void *context)
+{
+    struct flood *flood = context;
+
+    for (size_t i = 0; i < FLOOD; i++)
+        net_loop_post(flood->loop, &flood->tasks[i].task);
+    net_loop_post(flood->loop, &flood->other.task);
+}
+
+static void a_task_does_not_wait_behind_all_of_another_owner(void **state UNUSED)
+{
+    static const char owners[64];
+    struct net_loops *loops = loops_make(1);
+    struct flood *flood = memory_alloc_zero(sizeof *flood);
+    size_t behind = 0;
+
+    /* Owners share rows by chance: of many others all but a few have one of their own. */
+    for (size_t o = 1; o < ARRAY_LEN(owners); o++) {
+        atomic_size_t next = 0;
+
+        flood->loop = net_loops_at(loops, 0);
+        for (size_t i = 0; i < FLOOD; i++)
+            flood->tasks[i] =
+                (struct placed){.task = {.run = placed_run, .owner = &owners[0]}, .next = &next};
+        flood->other =
+            (struct placed){.task = {.run = placed_run, .owner = &owners[o]}, .next = &next};
+        net_loop_call(flood->loop, flood_post, flood);
+        while (atomic_load(&next) <= FLOOD)
+            usleep(100);
+        behind += flood->other.place == FLOOD;
+        assert_true(flood->other.place <= 2 || flood->other.place == FLOOD);
+    }
+    assert_true(behind < ARRAY_LEN(owners) / 4);
+    net_loops_free(loops);
+    memory_free(flood);
+}
+
 static void note_thread(void *context)
 {
     *(pthread_t *)context = pthread_self();
@@ -268,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_of_each_thread_run_once_and_in_order),
+        cmocka_unit_test(a_task_does_not_wait_behind_all_of_another_owner),
         cmocka_unit_test(every_loop_has_its_own_thread),
         cmocka_unit_test(zero_asks_for_a_loop_for_each_core),
         cmocka_unit_test(timers_fire_in_order_and_never_early),

@@ -139,8 +139,9 @@ static bool fields_walk(struct document_iter *iter, bool command, const char *pr
         if (is_absent(&iter->value) && fields[at].type != MONGO_FIELD_VALUE)
             continue;
         *seen |= (uint64_t)1 << at;
-        if (!field_read(prefix, &fields[at], &iter->value, (uint8_t *)values + fields[at].offset,
-                        err))
+        /* Where no field is kept there are no values. */
+        if (!field_read(prefix, &fields[at], &iter->value,
+                        values ? (uint8_t *)values + fields[at].offset : NULL, err))
             return false;
     }
     return true;

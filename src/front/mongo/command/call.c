@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "front/fault.h"
+#include "front/mongo/command/virtual.h"
 #include "load/offer_meters.h"
 
 enum { DATABASE_NAME_MAX = 63, NAMESPACE_MAX = 255, NAME_SHOWN_MAX = 64 };
@@ -52,6 +53,19 @@ bool mongo_namespace_check(const struct mongo_namespace *name, struct error *err
     return mongo_database_check(name->database, err) && collection_check(name, err);
 }
 
+bool mongo_namespace_read(const struct document_value *text, struct mongo_namespace *ret_namespace,
+                          struct error *err)
+{
+    if (text->type != DOCUMENT_STRING ||
+        !slice_split(text->text, '.', &ret_namespace->database, &ret_namespace->collection))
+        return mongo_error_set(
+            err, MONGO_INVALID_NAMESPACE, "Invalid namespace specified '%.*s'",
+            text->type == DOCUMENT_STRING ? (int)MIN(text->text.len, (size_t)NAME_SHOWN_MAX) : 0,
+            text->type == DOCUMENT_STRING ? (const char *)text->text.data : "");
+    return mongo_database_check(ret_namespace->database, err) &&
+           collection_check(ret_namespace, err);
+}
+
 /* --- Collections ----------------------------------------------------------------------------- */
 
 bool mongo_container_fits(const struct container *container)
@@ -75,18 +89,35 @@ static bool collection_take(const struct mongo_call *call, struct container *con
     *ret_collection = (struct mongo_collection){
         .container = container,
         .space = container_space(container, call->services->clock, call->services->gates)};
+    if (!mongo_terms_of(container, &ret_collection->terms, err)) {
+        container_unref(container);
+        *ret_collection = (struct mongo_collection){0};
+        return false;
+    }
     /* an _id is limited by the document alone */
     ret_collection->space.id_bytes_max = 0;
     ret_collection->space.item_bytes_max = MONGO_BSON_BYTES_MAX;
     return true;
 }
 
-bool mongo_collection_open(const struct mongo_call *call, const struct mongo_namespace *name,
-                           struct mongo_collection *ret_collection, struct error *err)
+static bool virtual_check(const struct mongo_call *call, const struct mongo_virtual *made,
+                          struct error *err)
+{
+    return call->command->need != MONGO_NEED_WRITE ||
+           mongo_error_set(err, MONGO_UNAUTHORIZED,
+                           "%s.%s is made by the server and cannot be written", made->database,
+                           made->collection);
+}
+
+bool mongo_collection_open_any(const struct mongo_call *call, const struct mongo_namespace *name,
+                               struct mongo_collection *ret_collection, struct error *err)
 {
     struct container *container;
 
-    *ret_collection = (struct mongo_collection){0};
+    *ret_collection =
+        (struct mongo_collection){.made = mongo_virtual_find(name->database, name->collection)};
+    if (ret_collection->made)
+        return virtual_check(call, ret_collection->made, err);
     if (!call->account.account)
         return true; /* made by use, and not yet */
     if (!catalogue_container_open(call->services->catalogue, call->account.id, name->database,
@@ -97,6 +128,22 @@ bool mongo_collection_open(const struct mongo_call *call, const struct mongo_nam
         return true;
     }
     return collection_take(call, container, ret_collection, err);
+}
+
+bool mongo_collection_open(const struct mongo_call *call, const struct mongo_namespace *name,
+                           struct mongo_collection *ret_collection, struct error *err)
+{
+    if (!mongo_collection_open_any(call, name, ret_collection, err))
+        return false;
+    if (!ret_collection->terms.view_on.data)
+        return true;
+    mongo_collection_close(ret_collection);
+    *ret_collection = (struct mongo_collection){0};
+    return mongo_error_set(
+        err, MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW, "Namespace %.*s.%.*s is a view, not a collection",
+        (int)MIN(name->database.len, (size_t)NAME_SHOWN_MAX), (const char *)name->database.data,
+        (int)MIN(name->collection.len, (size_t)NAME_SHOWN_MAX),
+        (const char *)name->collection.data);
 }
 
 static bool database_make(const struct mongo_call *call, struct slice name, struct error *err)
@@ -110,8 +157,8 @@ static bool database_make(const struct mongo_call *call, struct slice name, stru
     return true;
 }
 
-static void definition_write(struct slice name, const struct mongo_collection_terms *terms,
-                             struct buf *out)
+static void definition_write(const struct mongo_call *call, struct slice name,
+                             const struct mongo_collection_terms *terms, struct buf *out)
 {
     size_t whole = document_begin(out), policy, paths, path, orrery;
 
@@ -137,19 +184,27 @@ static void definition_write(struct slice name, const struct mongo_collection_te
     document_append_string(out, SLICE("identity"), SLICE("_id"));
     if (terms->partition_key.data)
         document_append_string(out, SLICE("strategy"), terms->strategy);
+    if (terms->options.data && document_count(terms->options)) {
+        const struct document_value kept =
+            document_object(mongo_terms_stored(terms->options, call->arena));
+
+        document_append(out, SLICE("mongo"), &kept);
+    }
     document_end(out, orrery);
     document_end(out, whole);
 }
 
+/* *ret_new false: somebody was first. */
 static bool container_make(const struct mongo_call *call, const struct mongo_namespace *name,
                            const struct mongo_collection_terms *terms,
-                           struct container **ret_container, struct error *err)
+                           struct container **ret_container, bool *ret_new, struct error *err)
 {
     CLEANUP(buf_done) struct buf body;
     struct catalogue *catalogue = call->services->catalogue;
 
     buf_init(&body, BUF_DEFAULT_MAX);
-    definition_write(name->collection, terms, &body);
+    *ret_new = true;
+    definition_write(call, name->collection, terms, &body);
     if (catalogue_container_create(catalogue, call->account.id, name->database, buf_slice(&body),
                                    terms->offer, ret_container, err)) {
         if (load_meters_apply(call->services->meters, *ret_container, call->services->burst_seconds,
@@ -158,6 +213,7 @@ static bool container_make(const struct mongo_call *call, const struct mongo_nam
         container_unref(*ret_container);
         return false;
     }
+    *ret_new = false;
     return err->code == ERROR_NAME_TAKEN &&
            catalogue_container_open(catalogue, call->account.id, name->database, name->collection,
                                     ret_container, err);
@@ -175,6 +231,7 @@ bool mongo_collection_make_as(const struct mongo_call *call, const struct mongo_
                               struct mongo_collection *ret_collection, struct error *err)
 {
     struct container *container;
+    bool is_new;
 
     assert(call->may_block);
     if (!mongo_collection_open(call, name, ret_collection, err))
@@ -182,8 +239,29 @@ bool mongo_collection_make_as(const struct mongo_call *call, const struct mongo_
     if (ret_collection->container)
         return true;
     return database_make(call, name->database, err) &&
-           container_make(call, name, terms, &container, err) &&
+           container_make(call, name, terms, &container, &is_new, err) &&
            collection_take(call, container, ret_collection, err);
+}
+
+bool mongo_collection_create(const struct mongo_call *call, const struct mongo_namespace *name,
+                             const struct mongo_collection_terms *terms,
+                             struct mongo_collection *ret_collection, struct error *err)
+{
+    struct container *container;
+    bool is_new;
+
+    assert(call->may_block);
+    if (!database_make(call, name->database, err) ||
+        !container_make(call, name, terms, &container, &is_new, err))
+        return false;
+    if (is_new)
+        return collection_take(call, container, ret_collection, err);
+    container_unref(container);
+    return mongo_error_set(err, MONGO_NAMESPACE_EXISTS, "Collection %.*s.%.*s already exists.",
+                           (int)MIN(name->database.len, (size_t)NAME_SHOWN_MAX),
+                           (const char *)name->database.data,
+                           (int)MIN(name->collection.len, (size_t)NAME_SHOWN_MAX),
+                           (const char *)name->collection.data);
 }
 
 bool mongo_collection_reopen(const struct mongo_call *call, const struct mongo_namespace *name,

@@ -12,6 +12,7 @@
 #include "front/kit/cursors.h"
 #include "front/mongo/command/command.h"
 #include "front/mongo/command/mongo.h"
+#include "front/mongo/command/terms.h"
 #include "front/mongo/error.h"
 #include "front/mongo/session/cluster_time.h"
 #include "front/mongo/session/fail_points.h"
@@ -74,6 +75,8 @@ struct mongo_call {
     const struct mongo_command *command; /* NULL: not known yet */
     struct slice name;                   /* of the command, as the client writes it */
     struct document_value target;        /* what stands behind the name: mostly a collection */
+    struct slice error_info;             /* errInfo of a failed validation; data NULL: none */
+    bool warned;                         /* that a document failed validation was logged */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
 
@@ -112,18 +115,36 @@ NODISCARD bool mongo_call_namespace(const struct mongo_call *call,
                                     struct mongo_namespace *ret_namespace, struct error *err);
 NODISCARD bool mongo_namespace_check(const struct mongo_namespace *name, struct error *err);
 NODISCARD bool mongo_database_check(struct slice name, struct error *err);
+/* Of a text "database.collection". */
+NODISCARD bool mongo_namespace_read(const struct document_value *text,
+                                    struct mongo_namespace *ret_namespace, struct error *err);
 
 /* A collection, opened; closed with mongo_collection_close. */
 struct mongo_collection {
-    struct container *container; /* NULL: there is none */
+    struct container *container;      /* NULL: there is none */
+    const struct mongo_virtual *made; /* by the server (virtual.h); NULL: it is none of those */
     struct item_space space;
+    struct mongo_terms terms; /* borrowed from the container */
 };
 
+/* Is there such a collection? */
+static inline bool mongo_collection_exists(const struct mongo_collection *collection)
+{
+    return collection->container || collection->made;
+}
+
 /* Opens it. *ret_collection is all zero where there is none, which is no error.
- * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. */
+ * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. MONGO_UNAUTHORIZED:
+ * it is one the server makes, and the command writes. MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW: it is a
+ * view. */
 NODISCARD bool mongo_collection_open(const struct mongo_call *call,
                                      const struct mongo_namespace *name,
                                      struct mongo_collection *ret_collection, struct error *err);
+/* The same of a view as well (terms.view_on): whoever asks looks. */
+NODISCARD bool mongo_collection_open_any(const struct mongo_call *call,
+                                         const struct mongo_namespace *name,
+                                         struct mongo_collection *ret_collection,
+                                         struct error *err);
 /* The same, made if there is none; blocks. */
 NODISCARD bool mongo_collection_make(const struct mongo_call *call,
                                      const struct mongo_namespace *name,
@@ -134,11 +155,17 @@ struct mongo_collection_terms {
     struct slice partition_key; /* BSON of a definition's partitionKey; data NULL: none */
     struct slice strategy;      /* how its values are placed */
     const struct offer_request *offer;
+    struct slice options; /* BSON of terms.h; data NULL: none */
 };
 NODISCARD bool mongo_collection_make_as(const struct mongo_call *call,
                                         const struct mongo_namespace *name,
                                         const struct mongo_collection_terms *terms,
                                         struct mongo_collection *ret_collection, struct error *err);
+/* Makes a new one; blocks. MONGO_NAMESPACE_EXISTS. */
+NODISCARD bool mongo_collection_create(const struct mongo_call *call,
+                                       const struct mongo_namespace *name,
+                                       const struct mongo_collection_terms *terms,
+                                       struct mongo_collection *ret_collection, struct error *err);
 /* The same for one that is open, or was: it may have been dropped, made, or given another shard key
  * since. */
 NODISCARD bool mongo_collection_reopen(const struct mongo_call *call,

@@ -1,12 +1,10 @@
-/* Databases and collections: listing, making and dropping them. */
-#include "base/bytes.h"
+/* Databases and collections: listing them. create.c makes, changes and drops collections. */
 #include "catalogue/container_usage.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/uuid.h"
 #include "throughput/cost.h"
-
-#include <xxhash.h>
 
 static void metadata_charged(struct mongo_call *call, bool write)
 {
@@ -139,25 +137,6 @@ bool mongo_drop_database(struct mongo_call *call, struct error *err)
 
 /* --- Collections ----------------------------------------------------------------------------- */
 
-/* A UUID that stays with the collection: of the numbers it is known by, which are never used again.
- */
-static void uuid_append(struct buf *out, const struct container *container)
-{
-    const uint32_t numbers[] = {container_account_number(container),
-                                container_database_number(container),
-                                container_info(container)->number};
-    XXH128_hash_t hash = XXH3_128bits(numbers, sizeof numbers);
-    uint8_t bytes[16];
-    const struct document_value uuid = {
-        .type = DOCUMENT_BINARY, .binary = {.bytes = slice_of(bytes, sizeof bytes), .subtype = 4}};
-
-    bytes_put_le64(bytes, hash.low64);
-    bytes_put_le64(bytes + 8, hash.high64);
-    bytes[6] = (uint8_t)((bytes[6] & 0x0F) | 0x80); /* version 8: made as the maker likes */
-    bytes[8] = (uint8_t)((bytes[8] & 0x3F) | 0x80);
-    document_append(out, SLICE("uuid"), &uuid);
-}
-
 static void id_index_append(struct buf *out, struct slice name)
 {
     size_t index = document_append_object_begin(out, name), key;
@@ -174,19 +153,27 @@ static struct slice collection_show(struct mongo_call *call, const struct contai
                                     bool name_only)
 {
     CLEANUP(buf_done) struct buf one;
+    struct mongo_terms terms;
+    struct error later; /* a later server's terms are not shown */
+    bool view = mongo_terms_of(container, &terms, &later) && terms.view_on.data;
     size_t begin, part;
 
     buf_init(&one, BUF_DEFAULT_MAX);
     begin = document_begin(&one);
     document_append_string(&one, SLICE("name"), container_info(container)->id);
-    document_append_string(&one, SLICE("type"), SLICE("collection"));
+    document_append_string(&one, SLICE("type"), view ? SLICE("view") : SLICE("collection"));
     if (!name_only) {
-        document_end(&one, document_append_object_begin(&one, SLICE("options")));
+        const struct document_value options =
+            document_object(terms.options.data ? terms.options : SLICE("\5\0\0\0\0"));
+
+        document_append(&one, SLICE("options"), &options);
         part = document_append_object_begin(&one, SLICE("info"));
-        document_append_bool(&one, SLICE("readOnly"), false);
-        uuid_append(&one, container);
+        document_append_bool(&one, SLICE("readOnly"), view);
+        if (!view)
+            mongo_uuid_append(container, SLICE("uuid"), &one);
         document_end(&one, part);
-        id_index_append(&one, SLICE("idIndex"));
+        if (!view)
+            id_index_append(&one, SLICE("idIndex"));
     }
     document_end(&one, begin);
     return arena_copy(call->arena, buf_slice(&one));
@@ -229,97 +216,6 @@ bool mongo_list_collections(struct mongo_call *call, struct error *err)
         return false;
     batch_append(call, SLICE("$cmd.listCollections"), documents, count);
     metadata_charged(call, false);
-    return true;
-}
-
-struct creation {
-    bool capped;
-    struct document_value validator, view_on, pipeline, collation, timeseries, clustered, expires;
-    struct document_value images;
-};
-
-/* Options that would make another collection of it are refused, not passed over. */
-static bool creation_check(const struct creation *creation, struct error *err)
-{
-    const struct {
-        const struct document_value *value;
-        const char *name;
-    } options[] = {
-        {&creation->validator, "validator"},
-        {&creation->view_on, "viewOn"},
-        {&creation->pipeline, "pipeline"},
-        {&creation->collation, "collation"},
-        {&creation->timeseries, "timeseries"},
-        {&creation->clustered, "clusteredIndex"},
-        {&creation->expires, "expireAfterSeconds"},
-        {&creation->images, "changeStreamPreAndPostImages"},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(options); i++)
-        if (options[i].value->type != DOCUMENT_UNDEFINED && options[i].value->type != DOCUMENT_NULL)
-            return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "create: %s is not offered yet",
-                                   options[i].name);
-    return !creation->capped ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "create: capped is not offered yet");
-}
-
-static bool exists(const struct mongo_namespace *name, struct error *err)
-{
-    return mongo_error_set(
-        err, MONGO_NAMESPACE_EXISTS, "Collection %.*s.%.*s already exists.",
-        (int)MIN(name->database.len, (size_t)64), (const char *)name->database.data,
-        (int)MIN(name->collection.len, (size_t)128), (const char *)name->collection.data);
-}
-
-/* mongorestore sends idIndex, which is as it is. */
-bool mongo_create(struct mongo_call *call, struct error *err)
-{
-    static const struct mongo_field fields[] = {
-        {"capped", MONGO_FIELD_BOOL, offsetof(struct creation, capped)},
-        {"validator", MONGO_FIELD_VALUE, offsetof(struct creation, validator)},
-        {"viewOn", MONGO_FIELD_VALUE, offsetof(struct creation, view_on)},
-        {"pipeline", MONGO_FIELD_VALUE, offsetof(struct creation, pipeline)},
-        {"collation", MONGO_FIELD_VALUE, offsetof(struct creation, collation)},
-        {"timeseries", MONGO_FIELD_VALUE, offsetof(struct creation, timeseries)},
-        {"clusteredIndex", MONGO_FIELD_VALUE, offsetof(struct creation, clustered)},
-        {"expireAfterSeconds", MONGO_FIELD_VALUE, offsetof(struct creation, expires)},
-        {"changeStreamPreAndPostImages", MONGO_FIELD_VALUE, offsetof(struct creation, images)},
-        {"idIndex", MONGO_FIELD_ANY},
-        {"autoIndexId", MONGO_FIELD_ANY},
-    };
-    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
-    struct creation creation = {0};
-    struct mongo_namespace name;
-
-    if (!mongo_call_namespace(call, &name, err) ||
-        !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &creation, err) ||
-        !creation_check(&creation, err) || !mongo_collection_open(call, &name, &collection, err))
-        return false;
-    metadata_charged(call, true);
-    if (collection.container)
-        return exists(&name, err);
-    return mongo_collection_make(call, &name, &collection, err);
-}
-
-bool mongo_drop(struct mongo_call *call, struct error *err)
-{
-    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
-    struct mongo_namespace name;
-
-    if (!mongo_call_namespace(call, &name, err) ||
-        !mongo_arguments_read(call, NULL, 0, NULL, err) ||
-        !mongo_collection_open(call, &name, &collection, err))
-        return false;
-    metadata_charged(call, true);
-    if (!collection.container)
-        return true;
-    if (!catalogue_container_drop(call->services->catalogue, call->account.id, name.database,
-                                  name.collection, SLICE_NONE, err))
-        return err->code == ERROR_NOT_FOUND;
-    document_append_int32(&call->reply, SLICE("nIndexesWas"), 1);
-    document_append_string(&call->reply, SLICE("ns"),
-                           arena_printf(call->arena, "%.*s.%.*s", SLICE_ARG(name.database),
-                                        SLICE_ARG(name.collection)));
     return true;
 }
 

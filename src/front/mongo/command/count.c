@@ -75,7 +75,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
                                "count: hint and collation are not offered yet");
     if (!mongo_collection_open(call, &name, &collection, err))
         return false;
-    if (collection.container) {
+    if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
         reading.skip = (uint64_t)count.skip;
         reading.limit = !count.limit      ? UINT64_MAX
@@ -162,8 +162,9 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
 
     if (!mongo_collection_open(call, name, &collection, err))
         return false;
-    return !collection.container || (mongo_reading_prepare(&reading, call->arena, err) &&
-                                     reading_drain(call, &collection, &reading, &page, err));
+    return !mongo_collection_exists(&collection) ||
+           (mongo_reading_prepare(&reading, call->arena, err) &&
+            reading_drain(call, &collection, &reading, &page, err));
 }
 
 bool mongo_distinct(struct mongo_call *call, struct error *err)

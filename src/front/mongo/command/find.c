@@ -248,7 +248,8 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
     uint64_t id = 0;
     bool more = true, fine;
 
-    cursor->container = container_info(collection->container)->number;
+    if (collection->container)
+        cursor->container = container_info(collection->container)->number;
     fine = mongo_deadline(call, &page.deadline_ms, err) &&
            mongo_reading_prepare(&cursor->reading, cursor->arena, err);
     if (!fine) {
@@ -297,12 +298,12 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         !mongo_arguments_read(call, find_fields, ARRAY_LEN(find_fields), &find, err) ||
         !find_check(&find, err) || !mongo_collection_open(call, &name, &collection, err))
         return false;
-    if (!collection.container) {
+    if (!mongo_collection_exists(&collection)) {
         frame_end(call, frame_begin(call, namespace_text(call->arena, &name), "firstBatch"), 0);
         return true;
     }
     if (!find.skip && !is_given(find.projection) && !is_given(find.collation) &&
-        !(batch_is_given(call) && find.batch_size == 0) &&
+        !(batch_is_given(call) && find.batch_size == 0) && collection.container &&
         mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, namespace_text(call->arena, &name), &named, err);
     return mongo_call_blocks(call) &&
@@ -368,7 +369,9 @@ static bool cursor_batch(struct mongo_call *call, struct cursor *cursor, const s
     if (!mongo_deadline(call, &page.deadline_ms, err) ||
         !mongo_collection_open(call, &name, &collection, err))
         return false;
-    if (!collection.container || container_info(collection.container)->number != cursor->container)
+    if (!mongo_collection_exists(&collection) ||
+        (collection.container ? container_info(collection.container)->number : 0) !=
+            cursor->container)
         return mongo_error_set(err, MONGO_QUERY_PLAN_KILLED, "collection dropped: %.*s",
                                SLICE_ARG(cursor->ns));
     if (!mongo_reading_page(call, &collection, &cursor->reading, &page, err))

@@ -2,19 +2,22 @@
  * bounded however many documents there are. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/command/validation.h"
 #include "item/bulk.h"
 
 enum { BATCH_MAX = 100000, PART_MAX = 256, ERRORS_TEXT_MAX = 1024 * 1024, REKEYED_MAX = 8 };
 
 struct insert {
     struct slice documents; /* or a sequence */
-    bool ordered;
+    bool ordered, bypass;
 };
 
 struct inserting {
     struct mongo_call *call;
     struct mongo_namespace name;
     struct mongo_collection collection;
+    struct mongo_validation validation;
+    struct slice *infos; /* errInfo of the documents of the part */
     bool ordered;
     int32_t inserted;
     struct buf errors; /* elements of writeErrors */
@@ -93,6 +96,7 @@ static bool part_run(struct inserting *inserting, struct item_operation *operati
             inserting->inserted++;
             continue;
         }
+        inserting->call->error_info = inserting->infos[i];
         error_add(inserting, index + i, &op->id, &op->err);
         on = !inserting->ordered;
     }
@@ -105,9 +109,12 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
 {
     struct mongo_call *call = inserting->call;
     struct item_operation *operations = ARENA_ARRAY(call->arena, struct item_operation, PART_MAX);
+    CLEANUP(arena_free) struct arena *scratch = arena_new();
     size_t count = 0;
     struct slice document;
 
+    inserting->infos = ARENA_ARRAY(call->arena, struct slice, PART_MAX);
+    inserting->validation.brief = inserting->errors.len >= ERRORS_TEXT_MAX;
     while (count < PART_MAX && mongo_documents_next(documents, &document)) {
         struct item_operation *op = &operations[count++];
         struct mongo_item item;
@@ -120,6 +127,9 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
             op->document = item.document;
             op->key = mongo_item_key(&inserting->collection, item.document);
             op->err.code = ERROR_NONE;
+            op->ended = !mongo_validation_check(&inserting->validation, item.document, SLICE_NONE,
+                                                scratch, &op->err);
+            inserting->infos[count - 1] = op->ended ? call->error_info : SLICE_NONE;
         } else {
             op->ended = true;
         }
@@ -135,7 +145,7 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
     static const struct mongo_field fields[] = {
         {"documents", MONGO_FIELD_ARRAY, offsetof(struct insert, documents), true},
         {"ordered", MONGO_FIELD_BOOL, offsetof(struct insert, ordered)},
-        {"bypassDocumentValidation", MONGO_FIELD_ANY}, /* there are no validators */
+        {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct insert, bypass)},
         {"bypassEmptyTsReplacement", MONGO_FIELD_ANY},
     };
     struct insert asked = {.ordered = true};
@@ -153,6 +163,11 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
                                BATCH_MAX, documents.count);
     if (!mongo_collection_make(call, &inserting.name, &inserting.collection, err))
         return false;
+    if (!mongo_validation_prepare(call, &inserting.collection, asked.bypass, &inserting.validation,
+                                  err)) {
+        mongo_collection_close(&inserting.collection);
+        return false;
+    }
     inserting.ordered = asked.ordered;
     buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
     while (part_insert(&inserting, &documents, &index))

@@ -278,6 +278,11 @@ void mongo_write_error_append(struct mongo_call *call, const struct mongo_namesp
 
     if (err->code != ERROR_ITEM_EXISTS) {
         mongo_error_append(call, err, out);
+        if (call->error_info.data && mongo_error_code(err) == MONGO_DOCUMENT_VALIDATION_FAILURE) {
+            const struct document_value info = document_object(call->error_info);
+
+            document_append(out, SLICE("errInfo"), &info);
+        }
         return;
     }
     document_append_int32(out, SLICE("code"), MONGO_DUPLICATE_KEY);

@@ -346,6 +346,11 @@ static void call_refuse(struct front_call *front, const struct error *err)
     document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
     document_append_string(&call->reply, SLICE("codeName"),
                            slice_of_text(mongo_error_name(err, name)));
+    if (call->error_info.data && mongo_error_code(err) == MONGO_DOCUMENT_VALIDATION_FAILURE) {
+        const struct document_value info = document_object(call->error_info);
+
+        document_append(&call->reply, SLICE("errInfo"), &info);
+    }
     mongo_labels_append(call, mongo_error_code(err), false);
     mongo_session_reply_append(call);
     document_end(&call->reply, call->reply_begin);

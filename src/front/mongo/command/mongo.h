@@ -16,6 +16,9 @@ enum mongo_face { MONGO_FACE_MONGOS, MONGO_FACE_REPLICA_SET, MONGO_FACES };
 /* The account that the emulator's connection strings name; with --dev it is the default account. */
 #define MONGO_EMULATOR_ACCOUNT "localhost"
 
+/* What the server says it is. */
+#define MONGO_VERSION "7.0.16"
+
 struct mongo_options {
     struct front_services services;
     struct front_door door;

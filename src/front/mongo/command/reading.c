@@ -2,8 +2,10 @@
 
 #include "front/kit/queries.h"
 #include "front/mongo/command/sort.h"
+#include "front/mongo/command/virtual.h"
 #include "front/mongo/projection/projection.h"
 #include "query/expression/item.h"
+#include "throughput/cost.h"
 
 #include <xxhash.h>
 
@@ -16,7 +18,7 @@ static bool document_evaluate(const struct query_expression *expression UNUSED,
 {
     const struct query_item *bound = context->slots[0].hidden_self;
 
-    *ret_value = bound ? document_object(bound->item->document) : document_undefined();
+    *ret_value = bound ? document_object(bound->item->document) : context->slots[0].value;
     return true;
 }
 
@@ -145,6 +147,31 @@ bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, s
     return !build.failed;
 }
 
+/* Rows that the server has made just now: a page is of those of now, behind as many as were seen.
+ */
+static bool virtual_page(struct mongo_call *call, const struct mongo_virtual *made,
+                         const struct mongo_reading *reading, struct mongo_page *page,
+                         struct error *err)
+{
+    struct query_request request = {.continuation = page->continuation,
+                                    .limits = {.rows_max = page->rows_max,
+                                               .bytes_max = page->bytes_max,
+                                               .deadline_ms = page->deadline_ms,
+                                               .cancelled = call->cancelled},
+                                    .arena = call->arena,
+                                    .row = page->row,
+                                    .self = page->self};
+    struct mongo_rows rows;
+    struct query_page done;
+
+    if (!mongo_virtual_rows(call, made, &rows, err) ||
+        !query_run_documents(&reading->plan, rows.list, rows.count, &request, &done, err))
+        return false;
+    call->charge_cru += cost_metadata(COST_METADATA_READ);
+    page->continuation = done.continuation;
+    return true;
+}
+
 bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *collection,
                         const struct mongo_reading *reading, struct mongo_page *page,
                         struct error *err)
@@ -152,7 +179,6 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     struct metered_call metered = mongo_call_metered(call);
     struct query_request request = {
         .space = &collection->space,
-        .container = container_rid(collection->container),
         .call = &metered,
         .continuation = page->continuation,
         .limits = {.rows_max = page->rows_max,
@@ -163,7 +189,12 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
         .self = page->self,
     };
     struct query_page done;
-    bool fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
+    bool fine;
+
+    if (collection->made)
+        return virtual_page(call, collection->made, reading, page, err);
+    request.container = container_rid(collection->container);
+    fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
 
     mongo_call_charged(call, &metered);
     if (fine)

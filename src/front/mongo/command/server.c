@@ -9,8 +9,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define MONGO_VERSION "7.0.16"
-
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
 /* --- The connection -------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/validation.h"
 #include "front/mongo/projection/projection.h"
 #include "front/mongo/update/update.h"
 #include "item/bulk.h"
@@ -26,6 +27,7 @@ struct writing {
     struct mongo_call *call;
     struct mongo_namespace name;
     struct mongo_collection collection;
+    struct mongo_validation validation;
     int64_t deadline_ms;
     struct slice let;          /* variables; data NULL: none */
     int32_t matched, modified; /* n and nModified */
@@ -250,6 +252,9 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
             return false;
         if (!*ret_done)
             return true;
+        if (result.changed && !mongo_validation_check(&writing->validation, result.document,
+                                                      seen->document, arena, err))
+            return false;
         if (!statement->update || result.changed) {
             if (!seen_write(writing, seen, result.document, arena, &written, err))
                 return false;
@@ -334,6 +339,8 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
         return false;
     mongo_collection_close(&writing->collection);
     if (!mongo_collection_make(call, &writing->name, &writing->collection, err) ||
+        !mongo_validation_check(&writing->validation, item.document, SLICE_NONE, call->arena,
+                                err) ||
         !upsert_check(writing, statement, item.document, err))
         return false;
     op = mongo_operation(call, &writing->collection, ITEM_CREATE);
@@ -640,9 +647,21 @@ static void statements_run(struct writing *writing, struct mongo_documents *stat
     }
 }
 
+/* Opens the collection and its validator. */
+static bool collection_open(struct writing *writing, bool bypass, struct error *err)
+{
+    if (!mongo_collection_open(writing->call, &writing->name, &writing->collection, err))
+        return false;
+    if (mongo_validation_prepare(writing->call, &writing->collection, bypass, &writing->validation,
+                                 err))
+        return true;
+    mongo_collection_close(&writing->collection);
+    return false;
+}
+
 struct command {
     struct slice statements, let;
-    bool ordered;
+    bool ordered, bypass;
 };
 
 static bool command_run(struct mongo_call *call, const char *list, bool update, struct error *err)
@@ -651,7 +670,7 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
         {list, MONGO_FIELD_ARRAY, offsetof(struct command, statements), true},
         {"ordered", MONGO_FIELD_BOOL, offsetof(struct command, ordered)},
         {"let", MONGO_FIELD_OBJECT, offsetof(struct command, let)},
-        {"bypassDocumentValidation", MONGO_FIELD_ANY},
+        {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct command, bypass)},
     };
     struct command command = {.ordered = true};
     struct writing writing = {.call = call};
@@ -667,7 +686,7 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
         return mongo_error_set(err, MONGO_INVALID_LENGTH,
                                "Write batch sizes must be between 1 and %d. Got %zu operations.",
                                BATCH_MAX, statements.count);
-    if (!mongo_collection_open(call, &writing.name, &writing.collection, err))
+    if (!collection_open(&writing, command.bypass, err))
         return false;
     buf_init(&writing.errors, MONGO_BSON_BYTES_MAX);
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
@@ -700,7 +719,7 @@ bool mongo_delete(struct mongo_call *call, struct error *err)
 struct modification {
     struct slice query, sort, fields, collation, array_filters, let;
     struct document_value update, hint;
-    bool remove, new_one, upsert;
+    bool remove, new_one, upsert, bypass;
 };
 
 static const struct mongo_field modification_fields[] = {
@@ -715,7 +734,7 @@ static const struct mongo_field modification_fields[] = {
     {"arrayFilters", MONGO_FIELD_ARRAY, offsetof(struct modification, array_filters)},
     {"hint", MONGO_FIELD_VALUE, offsetof(struct modification, hint)},
     {"let", MONGO_FIELD_OBJECT, offsetof(struct modification, let)},
-    {"bypassDocumentValidation", MONGO_FIELD_ANY},
+    {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct modification, bypass)},
 };
 
 static bool modification_check(const struct modification *asked, struct error *err)
@@ -793,7 +812,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
         !mongo_arguments_read(call, modification_fields, ARRAY_LEN(modification_fields), &asked,
                               err) ||
         !modification_check(&asked, err) || !mongo_deadline(call, &writing.deadline_ms, err) ||
-        !mongo_collection_open(call, &writing.name, &writing.collection, err))
+        !collection_open(&writing, asked.bypass, err))
         return false;
     statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                .filter = asked.query,

@@ -335,6 +335,7 @@ void mongo_request_answer(struct mongo_request *request, uint8_t *bytes, size_t 
         return;
     }
     exchange->task.run = answer_came;
+    exchange->task.owner = exchange->meter;
     net_loop_post(request->loop, &exchange->task);
 }
 

@@ -50,6 +50,7 @@ static void post(struct item_operation *op)
     atomic_uint *under_way = write->call->under_way;
 
     write->task.run = settle;
+    write->task.owner = net_http_owner(write->call->http);
     net_loop_post(write->call->http->loop, &write->task);
     atomic_fetch_sub(under_way, 1); /* the loop is not needed any more by this thread */
 }

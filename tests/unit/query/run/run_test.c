@@ -221,6 +221,34 @@ static void a_continuation_of_another_query_is_refused(void **state)
     }
 }
 
+/* The flag says that an index could not tell the values of an order apart. */
+static void a_continuation_that_sorts_a_query_without_an_order_is_refused(void **state)
+{
+    enum { FLAGS_AT = 9, FLAG_SORTED = 2 };
+    struct queries *f = *state;
+    struct query_plan plan = queries_plan(queries_path(f, "id"), NULL);
+    struct queries_rows rows = {.arena = f->arena};
+    struct query_request request = {.space = &f->test.space,
+                                    .limits = {.rows_max = 2},
+                                    .arena = f->arena,
+                                    .row = queries_row,
+                                    .self = &rows};
+    struct query_page page;
+    struct error err;
+    uint8_t *bytes;
+
+    queries_add_numbered(f, 10);
+    queries_open(f, &(struct test_space_options){0});
+    queries_put(f);
+    assert_ok(query_run(&plan, &request, &page, &err), &err);
+    bytes = (uint8_t *)arena_copy(f->arena, page.continuation).data;
+    bytes[FLAGS_AT] |= FLAG_SORTED;
+    request.continuation = slice_of(bytes, page.continuation.len);
+    assert_fails(query_run(&plan, &request, &page, &err), &err, ERROR_BAD_REQUEST);
+    assert_fails(query_run_documents(&plan, NULL, 0, &request, &page, &err), &err,
+                 ERROR_BAD_REQUEST);
+}
+
 static void no_from_is_one_row_whatever_there_is(void **state)
 {
     struct queries *f = *state;
@@ -432,6 +460,9 @@ int main(void)
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(a_continuation_of_another_query_is_refused, queries_setup,
                                         queries_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_continuation_that_sorts_a_query_without_an_order_is_refused, queries_setup,
+            queries_teardown),
         cmocka_unit_test_setup_teardown(no_from_is_one_row_whatever_there_is, queries_setup,
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(a_page_that_takes_too_long_ends_early_and_goes_on,

@@ -1,0 +1,23 @@
+/* Views: a collection, or another view, seen through a pipeline. */
+#pragma once
+
+#include "front/mongo/command/call.h"
+
+enum { MONGO_VIEW_DEPTH_MAX = 20 };
+
+/* What a view comes down to. */
+struct mongo_view {
+    struct mongo_namespace on; /* a collection, or a name that nothing has */
+    struct slice pipeline;     /* BSON: an array; of all views on the way, the innermost first */
+    struct slice collation;    /* of the view; data NULL: none */
+    size_t depth;              /* 0: the name is of no view */
+};
+
+/* Follows a name to the collection under it; slices are in the call's arena.
+ * MONGO_VIEW_DEPTH_LIMIT_EXCEEDED; 5: they lead back to themselves. */
+NODISCARD bool mongo_view_resolve(const struct mongo_call *call, const struct mongo_namespace *name,
+                                  struct mongo_view *ret_view, struct error *err);
+
+/* May a view of this name be made on these terms? MONGO_INVALID_VIEW_DEFINITION. */
+NODISCARD bool mongo_view_check(const struct mongo_call *call, const struct mongo_namespace *name,
+                                const struct mongo_terms *terms, struct error *err);
