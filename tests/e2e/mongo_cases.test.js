@@ -15,9 +15,24 @@ const typed = { promoteValues: false, promoteBuffers: false, bsonRegExp: true, i
 // Some cases cannot be sent by this driver, which has no value for BSON's undefined.
 const sendable = (text) => !text.includes('$undefined');
 
+// Canonical extended JSON, but operators of filters ({"$regex": ...}) stay what they are, and 0.0 is a double.
+const wrappers = new Set(['$oid', '$numberInt', '$numberLong', '$numberDouble', '$numberDecimal', '$date', '$timestamp', '$binary', '$regularExpression',
+  '$symbol', '$minKey', '$maxKey', '$code', '$dbPointer', '$uuid']);
+
+function typedOf(value) {
+  if (Array.isArray(value)) return value.map(typedOf);
+  if (value === null || typeof value !== 'object') return EJSON.deserialize({ v: value }, { relaxed: false }).v;
+  const keys = Object.keys(value);
+  if (keys.length && keys.length <= 2 && keys.every((key) => wrappers.has(key) || key === '$scope')) return EJSON.deserialize({ v: value }, { relaxed: false }).v;
+  return Object.fromEntries(keys.map((key) => [key, typedOf(value[key])]));
+}
+
+const doubles = /("(?:[^"\\]|\\.)*")|(-?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+))/g;
+const read = (text) => typedOf(JSON.parse(text.replace(doubles, (_, string, number) => string ?? `{"$numberDouble":"${number}"}`)));
+
 const casesOf = (name) => readFileSync(join(root, 'tests/cases/mongo', `${name}.json`), 'utf8')
   .split('\n').map((line) => line.replace(/,$/, '')).filter((line) => line.startsWith('{"') && !line.startsWith('{"cases"'))
-  .filter(sendable).map((text) => ({ text, ...EJSON.parse(text, { relaxed: false }) }));
+  .filter(sendable).map((text) => ({ text, ...read(text) }));
 
 const shown = (value) => EJSON.stringify(value, { relaxed: false });
 
@@ -134,6 +149,7 @@ test('projections show of documents what their cases say', async (t) => {
   await everyWay(t, async (way, make) => {
     const collection = await make(`projection${ways.indexOf(way)}`);
     for (const of of cases) {
+      if (Number(of.code) === 238) continue; // of the part alone, which has nobody to compute for it
       await collection.deleteMany({});
       await collection.insertOne(of.document);
       const found = collection.find(of.query ?? {}, { projection: of.projection }).toArray();
