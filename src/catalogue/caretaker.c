@@ -7,12 +7,14 @@
 #include "item/feed_read.h"
 #include "item/transform.h"
 #include "item/unique.h"
+#include "item/write_record.h"
 
 enum {
     PAUSE_DEFAULT_MS = 1000,
     SLICE_DEFAULT = 500,
     SLICES_PER_VISIT = 20,
-    ACCOUNT_MS = 500, /* of a round; whoever builds indexes of large items holds up nobody else */
+    ACCOUNT_MS = 500,   /* of a round; whoever builds indexes of large items holds up nobody else */
+    RECORDS_LOOKS = 16, /* at records, in the time they are kept */
 };
 
 /* Where the remaking of one physical partition stands. Kept in memory only: after a restart it
@@ -32,7 +34,10 @@ struct caretaker {
     const struct clock *clock;
     struct log *log;
     int64_t pause_ms;
+    int64_t records_ms, records_next_ms; /* wall clock: when records are looked at again */
+    bool records_due;                    /* in this round */
     size_t slice;
+    struct history_limits history;
     bool by_hand;
 
     struct mutex lock;
@@ -97,12 +102,35 @@ static bool feed_shorten(struct caretaker *caretaker, const struct item_scope *s
     return true;
 }
 
+/* All of it in one visit: records are small, and whoever writes many leaves many. */
+static bool records_remove(struct caretaker *caretaker, const struct item_scope *scope,
+                           size_t *done, struct error *err)
+{
+    CLEANUP(buf_done) struct buf position;
+    int64_t before_ms = clock_read_wall_ms(scope->clock) - caretaker->records_ms;
+    bool more = true;
+
+    buf_init(&position, BUF_DEFAULT_MAX);
+    while (more && !must_stop(caretaker)) {
+        size_t removed;
+
+        if (!write_records_sweep(scope, before_ms, caretaker->slice, &position, &more, &removed,
+                                 err))
+            return false;
+        *done += removed;
+    }
+    return true;
+}
+
 static bool partition_visit(struct caretaker *caretaker, const struct item_scope *scope,
                             size_t *done, struct error *err)
 {
     const struct definition_fields *definition = scope->definition;
 
     if (expiry_is_on(definition) && !expired_remove(caretaker, scope, done, err))
+        return false;
+    if (caretaker->records_due && definition->identity == DEFINITION_IDENTITY_MONGO &&
+        !records_remove(caretaker, scope, done, err))
         return false;
     return definition->feed_retention_ms == 0 || feed_shorten(caretaker, scope, done, err);
 }
@@ -357,19 +385,47 @@ static bool account_visit(struct caretaker *caretaker, const struct account *acc
     return fine;
 }
 
+/* A node that is away has its turn when it is here again. */
+static bool histories_trim(struct caretaker *caretaker, size_t *done, struct error *err)
+{
+    struct cluster *cluster = catalogue_cluster(caretaker->catalogue);
+    bool fine = true;
+
+    for (size_t i = 0; caretaker->history.retention_ms && i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+        bool removed = false;
+
+        if (!cluster_node_serves(node))
+            continue;
+        if (!history_trim(node->engine, node->commit, &caretaker->history,
+                          clock_read_wall_ms(caretaker->clock), &removed, err))
+            fine = (err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
+                    error_prefix(err, "history of node \"%s\"", node->name)) &&
+                   fine;
+        *done += removed;
+    }
+    return fine;
+}
+
 bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     size_t count, done = 0;
     struct account **accounts = catalogue_accounts(caretaker->catalogue, arena, &count);
+    int64_t now_ms = clock_read_wall_ms(caretaker->clock);
     bool fine = true;
 
+    caretaker->records_due = caretaker->records_ms && now_ms >= caretaker->records_next_ms;
+    if (caretaker->records_due)
+        caretaker->records_next_ms = now_ms + caretaker->records_ms / RECORDS_LOOKS;
     caretaker->rounds++;
     for (size_t i = 0; i < count; i++) {
         if (!must_stop(caretaker))
             fine = account_visit(caretaker, accounts[i], &done, err) && fine;
         account_unref(accounts[i]);
     }
+    if (!must_stop(caretaker))
+        fine = histories_trim(caretaker, &done, err) && fine;
     *ret_done = done;
     return fine;
 }
@@ -408,9 +464,11 @@ struct caretaker *caretaker_new(const struct caretaker_options *options)
     caretaker->catalogue = options->catalogue;
     caretaker->clock = options->clock ? options->clock : &clock_system;
     caretaker->log = options->log;
+    caretaker->records_ms = options->records_ms;
     caretaker->pause_ms = options->pause_ms ? options->pause_ms : PAUSE_DEFAULT_MS;
     caretaker->slice = options->slice ? options->slice : SLICE_DEFAULT;
     caretaker->by_hand = options->by_hand;
+    caretaker->history = options->history;
     mutex_init(&caretaker->lock);
     condition_init(&caretaker->wake);
     if (!caretaker->by_hand)

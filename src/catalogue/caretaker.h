@@ -1,6 +1,6 @@
 /* Caretaker: what must be done to stored items without anybody asking: removing the expired,
- * trimming feeds to their retention, remaking index entries behind a changed policy. One thread, in
- * small slices, so that requests hardly notice. */
+ * trimming feeds and the history to their retention, remaking index entries behind a changed
+ * policy. One thread, in small slices, so that requests hardly notice. */
 #pragma once
 
 #include "catalogue/catalogue.h"
@@ -8,12 +8,14 @@
 struct caretaker; /* opaque, owned */
 
 struct caretaker_options {
-    struct catalogue *catalogue; /* borrowed; outlives it */
-    const struct clock *clock;   /* borrowed; NULL: the system's */
-    struct log *log;             /* borrowed; NULL: silent */
-    int64_t pause_ms;            /* between rounds; 0: 1000 */
-    size_t slice;                /* items or records in one go; 0: 500 */
-    bool by_hand;                /* no thread: the test calls caretaker_round */
+    struct catalogue *catalogue;   /* borrowed; outlives it */
+    const struct clock *clock;     /* borrowed; NULL: the system's */
+    struct log *log;               /* borrowed; NULL: silent */
+    int64_t pause_ms;              /* between rounds; 0: 1000 */
+    int64_t records_ms;            /* records of writes are kept so long; 0: for ever */
+    size_t slice;                  /* items or records in one go; 0: 500 */
+    struct history_limits history; /* retention_ms 0: nothing is trimmed of it */
+    bool by_hand;                  /* no thread: the test calls caretaker_round */
 };
 
 struct caretaker *caretaker_new(const struct caretaker_options *options);

@@ -46,6 +46,7 @@ static bool new_check(const struct catalogue *catalogue, struct error *err)
                              node->name, away.message);
         if (!engine_partition_list(node->engine, arena, &partitions, &count, err))
             return error_prefix(err, "node \"%s\"", node->name);
+        count = history_others(partitions, count);
         if (count > own || (count == 1 && partitions[0].id != CATALOGUE_PARTITION))
             return error_set(err, ERROR_CONFIGURATION,
                              "node \"%s\" holds partitions, and node \"%s\" no catalogue: the "
@@ -104,6 +105,7 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     catalogue->scripts = child_cache_new(catalogue->limits.script_cache_bytes);
     catalogue->log = options->log;
     catalogue->partition_gone = options->partition_gone;
+    catalogue->history = options->history;
     catalogue->gone_context = options->gone_context;
     catalogue->root = catalogue_state_new(STATE_ROOT, SLICE(""), 0);
     for (size_t i = 0; i < STATE_LOCKS; i++)
@@ -542,6 +544,7 @@ bool catalogue_database_drop(struct catalogue *catalogue, struct slice account, 
         !catalogue_find_database(change.root, account, id, false, &found, err) ||
         !catalogue_etag_check(found.database->state.info.etag, if_match, err))
         return false;
+    catalogue_change_tell_database_dropped(&change, found.database);
     return catalogue_change_drop(
         &change,
         (struct catalogue_record_address){.kind = RECORD_DATABASE,

@@ -25,6 +25,7 @@
 #include "definition/offer.h"
 #include "definition/promotion.h"
 #include "definition/rid.h"
+#include "partition/history.h"
 #include "partition/map.h"
 
 struct catalogue; /* opaque, owned */
@@ -35,6 +36,7 @@ struct catalogue_options {
     struct log *log;                        /* borrowed; NULL: silent */
     const struct node_info *nodes;          /* what the settings say of nodes, by name; borrowed */
     size_t node_count;
+    bool history;       /* changes of MongoDB's collections are told (partition/history.h) */
     bool purge_by_hand; /* no thread: the test calls catalogue_purge */
 
     /* Called for each physical partition of a dropped container once nobody holds a state of that
@@ -185,6 +187,8 @@ struct definition *container_definition(const struct container *container);
 struct partition_map *container_map(const struct container *container);
 struct migration *container_migration(const struct container *container); /* NULL: none */
 const struct promotion_list *container_promotions(const struct container *container);
+/* Whose changes of items are told, and whether; names live as long as the state. */
+struct history_origin container_history(const struct container *container);
 uint32_t container_account_number(const struct container *container);
 uint32_t container_database_number(const struct container *container);
 struct rid container_rid(const struct container *container);

@@ -9,6 +9,8 @@
 #include "catalogue/children_private.h"
 #include "catalogue/node.h"
 #include "definition/promotion.h"
+#include "partition/history.h"
+#include "partition/layout.h"
 
 #include <stdatomic.h>
 
@@ -57,6 +59,7 @@ struct container {
     struct catalogue_state state;
     struct container_life *life; /* counted by the state */
     uint32_t account, database;
+    struct slice database_name;                        /* in the state's arena */
     struct definition *definition;                     /* a reference */
     struct definition *before[CONTAINER_POLICIES_MAX]; /* references: container_policies */
     uint32_t before_count;
@@ -254,6 +257,7 @@ struct catalogue {
     struct log *log;
     void (*partition_gone)(void *context, uint32_t partition); /* or NULL */
     void *gone_context;
+    bool history; /* changes of collections are told */
 
     struct catalogue_state_lock
         state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
@@ -301,6 +305,13 @@ void catalogue_publish(struct catalogue *catalogue, struct catalogue_state *root
 
 enum { CHANGE_OPS_MAX = 8 };
 
+/* A change that is told in the history of the root. */
+struct catalogue_telling {
+    struct history_record record;
+    struct slice key, value; /* to be stamped */
+    struct catalogue_telling *next;
+};
+
 /* One change being made, under change_lock. */
 struct catalogue_change {
     struct catalogue *catalogue;
@@ -309,6 +320,9 @@ struct catalogue_change {
     struct engine_op ops[CHANGE_OPS_MAX];
     size_t count;
     struct commit_part part;
+    struct commit_part parts[2]; /* it, and what is told; while they are committed */
+    struct catalogue_telling *tellings, **tellings_end;
+    size_t telling_count;
     struct commit_batch batch;
 };
 
@@ -326,6 +340,13 @@ void catalogue_change_delete_record(struct catalogue_change *change,
                                     struct catalogue_record_address address);
 void catalogue_change_put_offer(struct catalogue_change *change,
                                 struct catalogue_record_address owner, const struct offer *offer);
+/* Tells of it in the history, in the same commit: of a container (NULL: of a database alone), if
+ * its changes are told. payload: BSON (partition/history.h), copied; data NULL: none. */
+void catalogue_change_tell(struct catalogue_change *change, enum history_kind kind,
+                           const struct container *container, struct slice payload);
+void catalogue_change_tell_database_dropped(struct catalogue_change *change,
+                                            const struct database *database);
+
 /* Durable on true; change->part.stamp says when. */
 NODISCARD bool catalogue_change_commit(struct catalogue_change *change, struct error *err);
 

@@ -5,6 +5,7 @@
  * When the outcome of a commit is not known, the published state stays and the catalogue is in
  * doubt: the next change first gets a write of its own through, which no engine takes before it
  * has found out what became of the last, and then loads everything again. */
+#include "base/bytes.h"
 #include "catalogue/catalogue_private.h"
 
 static bool outcome_unknown(const struct error *err)
@@ -37,6 +38,7 @@ bool catalogue_change_begin(struct catalogue *catalogue, struct catalogue_change
                             struct error *err)
 {
     *change = (struct catalogue_change){.catalogue = catalogue, .arena = arena_new()};
+    change->tellings_end = &change->tellings;
     mutex_lock(&catalogue->change_lock);
     if (catalogue->in_doubt && !doubt_settle(catalogue, err))
         return false;
@@ -79,13 +81,88 @@ void catalogue_change_put_offer(struct catalogue_change *change,
     catalogue_change_put_record(change, owner, catalogue_record_offer_write(offer, change->arena));
 }
 
+/* --- Telling --------------------------------------------------------------------------------- */
+
+static void telling_add(struct catalogue_change *change, enum history_kind kind,
+                        struct history_origin origin, struct slice payload)
+{
+    struct catalogue_telling *telling = ARENA_NEW(change->arena, struct catalogue_telling);
+
+    telling->record = (struct history_record){
+        .place = {.origin = CATALOGUE_PARTITION, .ordinal = (uint32_t)change->telling_count++},
+        .kind = kind,
+        .origin = origin,
+        .payload = payload};
+    telling->record.origin.database_name = arena_copy(change->arena, origin.database_name);
+    telling->record.origin.container_name = arena_copy(change->arena, origin.container_name);
+    telling->key = history_key_encode(telling->record.place, change->arena);
+    telling->value = history_record_encode(&telling->record, change->arena);
+    *change->tellings_end = telling;
+    change->tellings_end = &telling->next;
+}
+
+void catalogue_change_tell(struct catalogue_change *change, enum history_kind kind,
+                           const struct container *container, struct slice payload)
+{
+    struct history_origin origin = container_history(container);
+
+    if (origin.kept)
+        telling_add(change, kind, origin, payload);
+}
+
+/* Each of its collections goes, then the database; one without collections is none. */
+void catalogue_change_tell_database_dropped(struct catalogue_change *change,
+                                            const struct database *database)
+{
+    struct history_origin of_database = {0};
+
+    for (size_t i = 0; i < database->state.child_count; i++) {
+        const struct container *container = catalogue_state_container(database->state.children[i]);
+        struct history_origin origin = container_history(container);
+
+        if (!origin.kept)
+            continue;
+        telling_add(change, HISTORY_DROP, origin, SLICE_NONE);
+        of_database = origin;
+    }
+    of_database.container = 0;
+    of_database.container_name = SLICE("");
+    if (of_database.kept)
+        telling_add(change, HISTORY_DROP_DATABASE, of_database, SLICE_NONE);
+}
+
+static void tellings_stamp(struct catalogue_change *change)
+{
+    const struct commit_stamp *stamp = &change->parts[1].stamp;
+
+    for (struct catalogue_telling *telling = change->tellings; telling; telling = telling->next) {
+        bytes_put_be64((uint8_t *)telling->key.data + HISTORY_KEY_TIME_AT, stamp->time);
+        bytes_put_be64((uint8_t *)telling->value.data + HISTORY_VALUE_WALL_AT,
+                       (uint64_t)change->parts[0].stamp.wall_ms);
+        history_note(commit_times(change->catalogue->commit), &telling->record.origin, stamp->time);
+    }
+}
+
+static struct commit_part tellings_part(struct catalogue_change *change)
+{
+    struct engine_op *ops = ARENA_ARRAY(change->arena, struct engine_op, change->telling_count);
+    size_t count = 0;
+
+    for (struct catalogue_telling *telling = change->tellings; telling; telling = telling->next)
+        ops[count++] = (struct engine_op){ENGINE_PUT, telling->key, telling->value};
+    return history_part(ops, count, change->arena);
+}
+
+/* --- Committing ------------------------------------------------------------------------------ */
+
 static void batch_stamp(struct commit_batch *batch)
 {
     struct catalogue_change *change = CONTAINER_OF(batch, struct catalogue_change, batch);
 
     for (size_t i = 0; i < change->count; i++)
         if (change->ops[i].kind == ENGINE_PUT)
-            catalogue_record_stamp(change->ops[i].value, &change->part.stamp);
+            catalogue_record_stamp(change->ops[i].value, &change->parts[0].stamp);
+    tellings_stamp(change);
 }
 
 bool catalogue_change_commit(struct catalogue_change *change, struct error *err)
@@ -98,12 +175,17 @@ bool catalogue_change_commit(struct catalogue_change *change, struct error *err)
     change->part = part_of(catalogue, change->ops, change->count);
     change->part.relied = change->part.touched = &head;
     change->part.relied_count = change->part.touched_count = 1;
-    change->batch = (struct commit_batch){.parts = &change->part,
-                                          .part_count = 1,
+    change->parts[0] = change->part;
+    if (change->telling_count)
+        change->parts[1] = tellings_part(change);
+    change->batch = (struct commit_batch){.parts = change->parts,
+                                          .part_count = change->telling_count ? 2 : 1,
                                           .moment = commit_moment(catalogue->commit),
                                           .stamp = batch_stamp};
-    if (commit_run(catalogue->commit, &change->batch, err))
+    if (commit_run(catalogue->commit, &change->batch, err)) {
+        change->part.stamp = change->parts[0].stamp;
         return true;
+    }
     catalogue->in_doubt |= outcome_unknown(err);
     return false;
 }

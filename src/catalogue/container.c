@@ -97,6 +97,7 @@ static bool container_prepare(struct catalogue_change *change, const struct cata
     container = catalogue_state_container(state);
     container->account = found->account->state.info.number;
     container->database = found->database->state.info.number;
+    container->database_name = arena_copy(state->arena, found->database->state.info.id);
     container->policy_version = 1;
     container->writers = 1;
     container->definition = definition_ref(definition);
@@ -152,6 +153,7 @@ static bool container_create(struct catalogue_change *change, const struct catal
     if (!container_prepare(change, found, definition, request, &state, err))
         return false;
     container = catalogue_state_container(state);
+    catalogue_change_tell(change, HISTORY_CREATE, container, SLICE_NONE);
     if (!container_commit_state(change, container, container->has_offer, err)) {
         /* If the outcome is not known, loading again tells whose the partitions are. */
         if (!change->catalogue->in_doubt)
@@ -431,11 +433,13 @@ bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
     CLEANUP(catalogue_change_end) struct catalogue_change change;
     struct catalogue_found found;
 
-    return catalogue_change_begin(catalogue, &change, err) &&
-           catalogue_find_container(change.root, account, database, id, false, &found, err) &&
-           catalogue_etag_check(found.container->state.info.etag, if_match, err) &&
-           catalogue_promotions_let_drop(found.container, err) &&
-           catalogue_change_drop(&change, container_address(found.container), err);
+    if (!catalogue_change_begin(catalogue, &change, err) ||
+        !catalogue_find_container(change.root, account, database, id, false, &found, err) ||
+        !catalogue_etag_check(found.container->state.info.etag, if_match, err) ||
+        !catalogue_promotions_let_drop(found.container, err))
+        return false;
+    catalogue_change_tell(&change, HISTORY_DROP, found.container, SLICE_NONE);
+    return catalogue_change_drop(&change, container_address(found.container), err);
 }
 
 bool catalogue_container_open(struct catalogue *catalogue, struct slice account,

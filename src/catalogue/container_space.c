@@ -76,6 +76,7 @@ struct item_space container_space(struct container *container, const struct cloc
         .is_current = space_is_current,
     };
 
+    space.history = container_history(container);
     if (container_promotions(container)->count)
         space.promotions = container_promotions(container);
     static_assert((int)CONTAINER_POLICIES_MAX <= (int)CONTAINER_POLICIES_BEFORE_MAX,

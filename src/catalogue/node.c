@@ -252,6 +252,7 @@ static bool empty_check(struct engine *engine, struct error *err)
 
     if (!engine_partition_list(engine, arena, &partitions, &count, err))
         return false;
+    count = history_others(partitions, count);
     return count == 0 ||
            error_set(err, ERROR_BAD_REQUEST,
                      "the store holds %zu partition%s of which this catalogue knows nothing", count,
@@ -483,7 +484,7 @@ static bool unused_check(struct catalogue_change *change, const struct node_info
     if (!uses && node && engine_serves(node->engine, &away)) {
         if (!engine_partition_list(node->engine, change->arena, &partitions, &count, err))
             return false;
-        uses = count;
+        uses = history_others(partitions, count);
     } else if (!uses) {
         uses = catalogue_purges_left(change->catalogue);
     }

@@ -65,8 +65,7 @@ void catalogue_partitions_unmake(struct catalogue *catalogue, const struct parti
 bool catalogue_partition_ids_take(struct catalogue_head *head, uint32_t count, uint32_t *ret_first,
                                   struct error *err)
 {
-    if (count >> PARTITION_NUMBER_SOURCE_BITS ||
-        head->next_partition + count > 1u << PARTITION_NUMBER_SOURCE_BITS)
+    if (count >> PARTITION_NUMBER_SOURCE_BITS || head->next_partition + count > PARTITION_HISTORY)
         return error_set(err, ERROR_LIMIT_REACHED,
                          "the numbers of physical partitions are used up");
     *ret_first = head->next_partition;

@@ -179,7 +179,8 @@ static bool orphans_drop(struct loader *loader, struct error *err)
             return error_prefix(err, "node \"%s\"", node->name);
         }
         for (size_t j = 0; j < count; j++) {
-            if (partitions[j].id == CATALOGUE_PARTITION || is_owned(loader, partitions[j].id))
+            if (partitions[j].id == CATALOGUE_PARTITION || partitions[j].id == PARTITION_HISTORY ||
+                is_owned(loader, partitions[j].id))
                 continue;
             if (!catalogue_partition_remove(node, partitions[j].id, err)) {
                 if (is_away(loader->catalogue, node, err))
@@ -230,6 +231,8 @@ static bool container_take(struct loader *loader, const struct catalogue_record 
         return damaged(err, "container");
     if (!catalogue_record_container_read(record, loader->catalogue, &state, err))
         return false;
+    catalogue_state_container(state)->database_name =
+        arena_copy(state->arena, loader->database->info.id);
     catalogue_state_child_append(loader->database, state);
     loader->container = state;
     map_keep(loader, catalogue_state_container(state));

@@ -141,6 +141,7 @@ static void kind_copy(struct catalogue_state *to, const struct catalogue_state *
         life_share(container, old->life);
         container->account = old->account;
         container->database = old->database;
+        container->database_name = arena_copy(to->arena, old->database_name);
         container->definition = definition_ref(old->definition);
         for (uint32_t i = 0; i < old->before_count; i++)
             container->before[i] = definition_ref(old->before[i]);
@@ -452,6 +453,20 @@ struct migration *container_migration(const struct container *container)
 const struct promotion_list *container_promotions(const struct container *container)
 {
     return &container->promotions;
+}
+
+struct history_origin container_history(const struct container *container)
+{
+    const struct definition_fields *fields = definition_fields(container->definition);
+
+    return (struct history_origin){
+        .kept = container->catalogue->history && fields->identity == DEFINITION_IDENTITY_MONGO,
+        .account = container->account,
+        .database = container->database,
+        .container = container->state.info.number,
+        .database_name = container->database_name,
+        .container_name = container->state.info.id,
+    };
 }
 
 uint32_t container_account_number(const struct container *container)

@@ -4,11 +4,13 @@
 
 #include "base/random.h"
 #include "engine/guard.h"
+#include "partition/history.h"
 #include "partition/layout.h"
 
 struct cluster {
     struct arena *arena; /* owns this structure and its texts */
     struct commit_options options;
+    struct commit_clock *times; /* owned; of all committers */
     struct slice id;
     atomic_size_t count; /* written behind the node it counts */
     struct cluster_node nodes[CLUSTER_NODES_MAX];
@@ -22,6 +24,8 @@ struct cluster *cluster_new(const struct commit_options *options)
     cluster->arena = arena;
     if (options)
         cluster->options = *options;
+    cluster->times = commit_clock_new(cluster->options.clock);
+    cluster->options.times = cluster->times;
     return cluster;
 }
 
@@ -31,6 +35,7 @@ void cluster_free(struct cluster *cluster)
         return;
     while (cluster->count > 0)
         commit_free(cluster->nodes[--cluster->count].commit);
+    commit_clock_free(cluster->times);
     arena_free(cluster->arena);
 }
 
@@ -80,7 +85,8 @@ static bool node_known(const struct cluster *cluster, const struct engine *engin
 static bool node_join(struct cluster *cluster, struct commit *commit, struct engine *engine,
                       struct error *err)
 {
-    return engine_cluster_join(engine, cluster->id, err) && partitions_open(commit, engine, err);
+    return engine_cluster_join(engine, cluster->id, err) &&
+           history_join(engine, cluster->times, err) && partitions_open(commit, engine, err);
 }
 
 bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *engine,
@@ -167,6 +173,11 @@ const struct cluster_node *cluster_find(const struct cluster *cluster, uint32_t 
         if (cluster->nodes[i].number == number)
             return &cluster->nodes[i];
     return NULL;
+}
+
+struct commit_clock *cluster_times(const struct cluster *cluster)
+{
+    return cluster->times;
 }
 
 struct slice cluster_id(const struct cluster *cluster)

@@ -29,7 +29,7 @@ struct cluster_node {
     atomic_bool removed;   /* no member any more */
 };
 
-/* Options of the committers; engine is ignored. NULL: the defaults. */
+/* Options of the committers; engine and times are ignored. NULL: the defaults. */
 struct cluster *cluster_new(const struct commit_options *options);
 
 /* Stops the committers. The engines are still to be closed. NULL is fine. */
@@ -59,6 +59,9 @@ const struct cluster_node *cluster_at(const struct cluster *cluster, size_t inde
 
 /* The node the catalogue knows by this number, removed or not; NULL when it was never here. */
 const struct cluster_node *cluster_find(const struct cluster *cluster, uint32_t number);
+
+/* Cluster time, of all committers; lives as long as the cluster. */
+struct commit_clock *cluster_times(const struct cluster *cluster);
 
 /* The 36 characters all nodes share; empty before the root is added. */
 struct slice cluster_id(const struct cluster *cluster);

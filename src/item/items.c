@@ -29,6 +29,7 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .is_current = space->is_current,
         .nodes = space->nodes,
         .promotions = space->promotions,
+        .history = space->history,
     };
 }
 

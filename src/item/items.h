@@ -38,6 +38,7 @@ struct item_space {
     bool (*is_current)(void *nodes); /* is the map the last one? NULL: always */
 
     const struct promotion_list *promotions; /* keys it does not take; NULL: it takes all */
+    struct history_origin history;           /* scope.h */
 };
 
 /* Physical partitions split, merge and move while requests run. Whoever writes under an old map is

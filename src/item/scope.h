@@ -7,6 +7,7 @@
 #include "definition/promotion.h"
 #include "engine/engine.h"
 #include "partition/commit.h"
+#include "partition/history.h"
 
 enum { CONTAINER_POLICIES_BEFORE_MAX = 9 };
 
@@ -34,4 +35,6 @@ struct item_scope {
     void *nodes;
 
     const struct promotion_list *promotions; /* keys the container does not take; NULL: none */
+
+    struct history_origin history; /* whose changes are told, if they are */
 };

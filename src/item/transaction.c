@@ -640,6 +640,15 @@ static void seen_put(struct transaction *transaction, struct transaction_seen *s
     entity->at = seen;
 }
 
+void transaction_record_add(struct transaction *transaction, const struct write_record *record)
+{
+    struct transaction_record *added = ARENA_NEW(transaction->arena, struct transaction_record);
+
+    *added = (struct transaction_record){
+        .place = transaction->place, .record = record, .next = transaction->records};
+    transaction->records = added;
+}
+
 bool transaction_write(struct transaction *transaction, const struct document_value *id,
                        enum transaction_verb verb, struct slice document,
                        const struct transaction_options *options, struct error *err)
@@ -681,8 +690,11 @@ bool transaction_write(struct transaction *transaction, const struct document_va
                                            .created = !item,
                                            .after = document,
                                            .flags = options->not_indexed ? ITEM_NOT_INDEXED : 0,
-                                           .ttl = ttl});
+                                           .ttl = ttl,
+                                           .description = options->description});
     assert(verb == TRANSACTION_DELETE ? !entity->at : entity->at == to && to->here == entity);
+    if (options->record)
+        transaction_record_add(transaction, options->record);
     transaction->work.writes++;
     transaction->work.bytes_written += document.len;
     return true;

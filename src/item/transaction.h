@@ -19,6 +19,7 @@
 #include "item/scope.h"
 #include "item/write_set.h"
 
+struct write_record;
 struct transaction; /* opaque; freed with transaction_free, committed or not */
 
 /* logical: item_logical of the partition key; copied. */
@@ -92,7 +93,12 @@ struct transaction_options {
     const struct document_value *new_id;
     struct slice if_match;      /* etag without quotes, or "*"; empty: none */
     struct slice if_none_match; /* likewise */
+    struct slice description;   /* how an update came about, for the history: BSON; data NULL: the
+                                 * item is replaced */
     bool not_indexed;
+    /* What is to be found out of the write later, put beside it in the same commit; borrowed until
+     * then. NULL: nothing. */
+    const struct write_record *record;
     bool id_is_free; /* under the base of a random suffix: the caller holds a claim (claim.h), with
                       * new_id on that */
 };

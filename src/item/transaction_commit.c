@@ -3,6 +3,7 @@
 #include "item/transaction_private.h"
 
 #include "base/bytes.h"
+#include "item/write_record.h"
 #include "partition/layout.h"
 #include "throughput/cost.h"
 
@@ -50,9 +51,11 @@ static void steps_add(const struct transaction *transaction,
     change->step_count = count;
     for (size_t i = transaction->planned[entity->last].before; i != NO_WRITE_BEFORE;
          i = transaction->planned[i].before)
-        steps[--count] = (struct write_set_step){.ordinal = (uint32_t)i,
-                                                 .key = transaction->planned[i].seen->key,
-                                                 .after = transaction->planned[i].after};
+        steps[--count] =
+            (struct write_set_step){.ordinal = (uint32_t)i,
+                                    .key = transaction->planned[i].seen->key,
+                                    .after = transaction->planned[i].after,
+                                    .description = transaction->planned[i].description};
     assert(count == 0);
 }
 
@@ -73,6 +76,7 @@ static void entity_collect(struct transaction *transaction, struct transaction_e
         change.after = last->after;
         change.ttl = last->ttl;
         change.flags = last->flags;
+        change.description = last->description;
     }
     if (stored && at != stored)
         change.from = stored->key;
@@ -99,7 +103,7 @@ static void changes_collect(struct transaction *transaction, size_t places)
     uint32_t ordinal = (uint32_t)transaction->planned_count;
 
     transaction->part_count = 0;
-    transaction->sections = ARENA_ARRAY(transaction->arena, struct transaction_section, places);
+    transaction->sections = ARENA_ARRAY(transaction->arena, struct transaction_section, places + 1);
     for (size_t i = 0; i < transaction->entity_count; i++)
         entity_collect(transaction, transaction->entities[i]);
     for (size_t i = 0; i < transaction->seen_count; i++) {
@@ -312,6 +316,48 @@ bool transaction_unique_check(struct transaction *transaction, const struct docu
     return true;
 }
 
+/* What the write sets add to the history of the node, as a part of its own. */
+static void history_collect(struct transaction *transaction)
+{
+    struct engine_op *ops;
+    size_t total = 0, count;
+
+    for (size_t i = 0; i < transaction->part_count; i++) {
+        (void)write_set_history(transaction->sections[i].set, &count);
+        total += count;
+    }
+    transaction->history = NULL;
+    if (!total)
+        return;
+    ops = ARENA_ARRAY(transaction->arena, struct engine_op, total);
+    total = 0;
+    for (size_t i = 0; i < transaction->part_count; i++) {
+        const struct engine_op *part = write_set_history(transaction->sections[i].set, &count);
+
+        if (count)
+            memcpy(&ops[total], part, count * sizeof *ops);
+        total += count;
+    }
+    transaction->history = &transaction->parts[transaction->part_count];
+    *transaction->history = history_part(ops, total, transaction->arena);
+    transaction->sections[transaction->part_count++] = (struct transaction_section){0};
+}
+
+/* Noted before it is visible, so that who waits does not miss it. */
+static void history_stamp(struct transaction *transaction)
+{
+    uint64_t time = transaction->history->stamp.time;
+
+    for (size_t i = 0; i < transaction->part_count; i++) {
+        const struct transaction_section *section = &transaction->sections[i];
+
+        if (!section->set || !section->scope->history.kept)
+            continue;
+        write_set_history_stamp(section->set, time);
+        history_note(commit_times(section->scope->commit), &section->scope->history, time);
+    }
+}
+
 static void transaction_stamp(struct commit_batch *batch)
 {
     struct transaction *transaction = CONTAINER_OF(batch, struct transaction, batch);
@@ -319,6 +365,19 @@ static void transaction_stamp(struct commit_batch *batch)
     for (size_t i = 0; i < transaction->part_count; i++)
         if (transaction->sections[i].set)
             write_set_stamp(transaction->sections[i].set, &transaction->parts[i].stamp);
+    if (transaction->history)
+        history_stamp(transaction);
+}
+
+/* The records of what is written in a partition. */
+static void records_build(const struct transaction *transaction,
+                          const struct transaction_section *section, struct commit_part *part)
+{
+    for (const struct transaction_record *r = transaction->records; r; r = r->next)
+        if (r->place->scope.partition == section->scope->partition)
+            write_set_put(section->set,
+                          write_record_key(r->record, r->place->logical, transaction->arena),
+                          write_record_value(r->record, transaction->arena), part);
 }
 
 /* Builds all write sets; anew if that brought up items to be removed with them. */
@@ -334,7 +393,7 @@ static bool sections_build(struct transaction *transaction, struct error *err)
             places++;
         evicted = false;
         changes_collect(transaction, places);
-        transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
+        transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places + 1);
         for (size_t i = 0; i < transaction->part_count; i++) {
             struct transaction_section *section = &transaction->sections[i];
 
@@ -342,6 +401,7 @@ static bool sections_build(struct transaction *transaction, struct error *err)
                                  transaction->arena, &section->set, &transaction->parts[i], err) ||
                 !claims_check(transaction, section, &evicted, err))
                 return false;
+            records_build(transaction, section, &transaction->parts[i]);
         }
     } while (evicted);
     return true;
@@ -439,6 +499,7 @@ static bool commit_prepare(struct transaction *transaction, struct error *err)
     assert(transaction->snapshot); /* committed once */
     if (!sections_build(transaction, err) || !work_count(transaction, err))
         return false;
+    history_collect(transaction);
     for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)
         if (transaction->seen[i]->is_relied)
             relied_add(transaction, transaction->seen[i]);

@@ -60,9 +60,17 @@ struct transaction_planned {
     size_t before; /* the write of the same item before this one; or NO_WRITE_BEFORE */
     bool created;
     struct slice after; /* data NULL: deleted */
+    struct slice description;
     uint8_t flags;
     int32_t ttl;
     int64_t charge_cru; /* once the commit is prepared */
+};
+
+/* A record that is put with the write it is of. */
+struct transaction_record {
+    const struct transaction_place *place;
+    const struct write_record *record;
+    struct transaction_record *next;
 };
 
 /* A range that must not change before the commit. */
@@ -88,16 +96,21 @@ struct transaction {
     struct transaction_planned *planned;
     size_t planned_count, planned_capacity;
     struct transaction_scanned *scanned;
+    struct transaction_record *records;
     struct transaction_work work;
     const struct write_set_change *refused; /* whose unique key somebody else owns */
 
     struct transaction_section *sections; /* one for each part */
     struct commit_part *parts;
     size_t part_count;
+    struct commit_part *history; /* the last part; NULL: nothing is told */
     struct commit_batch batch;
     void (*done)(struct transaction *transaction, const struct error *err, void *context);
     void *context;
 };
+
+/* Puts a record where the transaction is, if it writes there. */
+void transaction_record_add(struct transaction *transaction, const struct write_record *record);
 
 /* The item under a key, as stored; looked up once. */
 NODISCARD bool transaction_see(struct transaction *transaction,

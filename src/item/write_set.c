@@ -14,6 +14,7 @@ enum point_kind {
     POINT_LSN,
     POINT_WALL_MS,
     POINT_WALL_S, /* plus add */
+    POINT_TIME,   /* of the history */
 };
 
 /* A place to be filled in. */
@@ -44,6 +45,8 @@ struct write_set {
     size_t claim_capacity, released_capacity, touched_capacity;
     struct commit_delta *deltas;
     size_t delta_count, delta_capacity;
+    struct engine_op *history;
+    size_t history_count, history_capacity;
 };
 
 /* Where a change stands in building. */
@@ -430,6 +433,132 @@ static void feed_build(struct builder *b)
         feed_steps_build(b, &record);
     }
     feed_add(b, &record, b->change->ordinal);
+}
+
+/* --- History --------------------------------------------------------------------------------- */
+
+/* What one version of an item is to be told of. */
+struct telling {
+    enum history_kind kind;
+    uint32_t ordinal;
+    struct slice before, after; /* data NULL: none */
+    struct slice description;
+};
+
+/* {_id}, behind the fields of the partition key where there is one. */
+static void document_key_append_to(const struct builder *b, struct slice document, struct buf *out)
+{
+    const struct partition_definition *key = &b->scope->definition->key;
+    struct slice identity = definition_names_of(b->scope->definition)->identity;
+    size_t begin = document_append_object_begin(out, SLICE("k"));
+    struct document_value value;
+    bool has_identity = false;
+
+    for (size_t i = 0; !key->system_key && i < key->path_count; i++) {
+        CLEANUP(buf_done) struct buf name;
+
+        buf_init(&name, DOCUMENT_PATH_BYTES_MAX);
+        for (size_t s = 0; s < key->paths[i].count; s++) {
+            if (s)
+                buf_append_byte(&name, '.');
+            buf_append_slice(&name, key->paths[i].segments[s].name);
+        }
+        if (document_path_find(&key->paths[i], document, &value))
+            document_append(out, buf_slice(&name), &value);
+        has_identity |= slice_equal(buf_slice(&name), identity);
+    }
+    if (!has_identity && document_find(document, identity, &value))
+        document_append(out, identity, &value);
+    document_end(out, begin);
+}
+
+static void part_append(struct buf *out, struct slice name, struct slice document)
+{
+    const struct document_value value = document_object(document);
+
+    if (document.data)
+        document_append(out, name, &value);
+}
+
+static void history_add(struct builder *b, const struct telling *telling)
+{
+    struct write_set *set = b->set;
+    const struct history_origin *origin = &b->scope->history;
+    struct history_record record = {.kind = telling->kind, .origin = *origin};
+    struct slice key, value;
+    CLEANUP(buf_done) struct buf payload;
+    size_t begin;
+
+    buf_init(&payload, ENGINE_VALUE_MAX);
+    begin = document_begin(&payload);
+    document_key_append_to(b, telling->after.data ? telling->after : telling->before, &payload);
+    if (telling->kind == HISTORY_INSERT || telling->kind == HISTORY_REPLACE)
+        part_append(&payload, SLICE("d"), telling->after);
+    if (telling->kind == HISTORY_UPDATE)
+        part_append(&payload, SLICE("u"), telling->description);
+    if (origin->images) {
+        if (telling->kind != HISTORY_INSERT)
+            part_append(&payload, SLICE("b"), telling->before);
+        if (telling->kind == HISTORY_UPDATE)
+            part_append(&payload, SLICE("a"), telling->after);
+    }
+    document_end(&payload, begin);
+    record.payload = buf_slice(&payload);
+    key = history_key_encode(
+        (struct history_place){.origin = b->scope->partition, .ordinal = telling->ordinal},
+        set->arena);
+    value = history_record_encode(&record, set->arena);
+    set->history = grown(set->arena, set->history, set->history_count, &set->history_capacity,
+                         sizeof *set->history);
+    set->history[set->history_count++] = (struct engine_op){ENGINE_PUT, key, value};
+    point_add(set, key, HISTORY_KEY_TIME_AT, POINT_TIME, b->index, 0);
+    point_add(set, value, HISTORY_VALUE_WALL_AT, POINT_WALL_MS, b->index, 0);
+    b->change->history_bytes += key.len + value.len;
+}
+
+/* Two places for each version: before it what was over, or was known by another id, goes. */
+static uint32_t history_ordinal(uint32_t ordinal, bool goes)
+{
+    return ordinal << 1 | !goes;
+}
+
+static void version_tell(struct builder *b, uint32_t ordinal, struct slice before,
+                         struct slice after, struct slice description)
+{
+    history_add(b, &(struct telling){.kind = !after.data        ? HISTORY_DELETE
+                                             : !before.data     ? HISTORY_INSERT
+                                             : description.data ? HISTORY_UPDATE
+                                                                : HISTORY_REPLACE,
+                                     .ordinal = history_ordinal(ordinal, false),
+                                     .before = before,
+                                     .after = after,
+                                     .description = description});
+}
+
+static void history_build(struct builder *b)
+{
+    const struct write_set_change *change = b->change;
+    struct slice before = change->before ? change->before->document : SLICE_NONE;
+    uint32_t first = change->step_count ? change->steps[0].ordinal : change->ordinal;
+
+    b->change->history_bytes = 0;
+    if (!b->scope->history.kept)
+        return;
+    if (before.data && ((change->before_is_over && !change->expired) || change->from.data)) {
+        history_add(b, &(struct telling){.kind = HISTORY_DELETE,
+                                         .ordinal = history_ordinal(first, true),
+                                         .before = before});
+        before = SLICE_NONE;
+    }
+    for (size_t i = 0; i < change->step_count; i++) {
+        const struct write_set_step *step = &change->steps[i];
+
+        if (before.data || step->after.data)
+            version_tell(b, step->ordinal, before, step->after, step->description);
+        before = step->after;
+    }
+    if (before.data || change->after.data)
+        version_tell(b, change->ordinal, before, change->after, change->description);
 }
 
 /* --- Expiry ---------------------------------------------------------------------------------- */
@@ -881,6 +1010,8 @@ static bool change_build(struct builder *b, struct error *err)
         feed_carry(b);
     else
         feed_build(b);
+    if (!b->change->is_carried)
+        history_build(b);
     counters_build(b);
     return unique_build(b, err);
 }
@@ -938,6 +1069,14 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     return true;
 }
 
+void write_set_put(struct write_set *set, struct slice key, struct slice value,
+                   struct commit_part *part)
+{
+    put(set, key, value);
+    part->ops = set->ops;
+    part->op_count = set->op_count;
+}
+
 int64_t write_set_change_cost(const struct write_set_change *change)
 {
     struct cost_write write = {
@@ -947,6 +1086,7 @@ int64_t write_set_change_cost(const struct write_set_change *change)
         .new_bytes = change->after.len,
         .index_puts = change->index_puts,
         .index_deletes = change->index_deletes,
+        .history_bytes = change->history_bytes,
     };
 
     return cost_write(&write);
@@ -983,8 +1123,23 @@ void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp)
         case POINT_WALL_S:
             bytes_put_be64(point->at, (uint64_t)(stamp->wall_ms / 1000 + point->add));
             break;
+        case POINT_TIME: /* of another part of the batch */
+            break;
         }
     }
+}
+
+const struct engine_op *write_set_history(const struct write_set *set, size_t *ret_count)
+{
+    *ret_count = set->history_count;
+    return set->history;
+}
+
+void write_set_history_stamp(struct write_set *set, uint64_t time)
+{
+    for (size_t i = 0; i < set->point_count; i++)
+        if (set->points[i].kind == POINT_TIME)
+            bytes_put_be64(set->points[i].at, time);
 }
 
 const struct write_set_unique *write_set_uniques(const struct write_set *set, size_t *ret_count)

@@ -16,8 +16,9 @@
  * feed where that keeps all versions. */
 struct write_set_step {
     uint32_t ordinal;
-    struct slice key;   /* item key */
-    struct slice after; /* data NULL: deleted */
+    struct slice key;         /* item key */
+    struct slice after;       /* data NULL: deleted */
+    struct slice description; /* of an update, for the history; data NULL: it was replaced */
 };
 
 /* One item of a transaction. Neither before nor after: it was made and deleted again, and gets no
@@ -31,6 +32,7 @@ struct write_set_change {
     struct slice after;        /* BSON without system properties; data NULL: deleted */
     int32_t ttl;               /* own ttl of after; 0: none */
     uint8_t flags;             /* enum item_flags of after */
+    struct slice description;  /* of an update, for the history; data NULL: it was replaced */
     bool expired;              /* deleted because its time was over */
     uint32_t ordinal;          /* of its version among those of the commit */
     const struct write_set_step *steps; /* the versions before that one, in their order */
@@ -46,6 +48,7 @@ struct write_set_change {
     /* Out, after the commit: of after; of what was deleted, its number and when that was. */
     struct item_header header;
     uint32_t index_puts, index_deletes; /* out: entries of index, unique keys and expiry */
+    size_t history_bytes;               /* out: added to the history */
 };
 
 /* Second bytes of keys of unique indexes (write_set.c). */
@@ -60,6 +63,10 @@ struct write_set; /* opaque, in the arena */
 NODISCARD bool write_set_build(const struct item_scope *scope, struct write_set_change *changes,
                                size_t count, struct arena *arena, struct write_set **ret_set,
                                struct commit_part *ret_part, struct error *err);
+
+/* Puts an entry besides what follows from the changes, in the same part. */
+void write_set_put(struct write_set *set, struct slice key, struct slice value,
+                   struct commit_part *part);
 
 /* What a change is charged (throughput/cost.h), once they are built: as the write it is. */
 int64_t write_set_change_cost(const struct write_set_change *change);
@@ -77,6 +84,11 @@ const struct write_set_unique *write_set_uniques(const struct write_set *set, si
 
 /* Another item owns the key of this claim, which has a conflict to be put instead. */
 void write_set_conflict(struct write_set *set, const struct write_set_unique *claim);
+
+/* What the changes add to the history of their node (partition/history.h), for a part of the batch
+ * of its own; none where the scope says that nothing is told. Keys are stamped with its time. */
+const struct engine_op *write_set_history(const struct write_set *set, size_t *ret_count);
+void write_set_history_stamp(struct write_set *set, uint64_t time);
 
 /* Does one of the changes let go of this unique key, which the item of this number owns? */
 bool write_set_releases(const struct write_set *set, struct slice key, uint64_t number);

@@ -54,6 +54,11 @@ bool mover_routing(struct slice key, const struct engine_value *value, struct sl
             return broken(err);
         rest = slice_skip(rest, 1);
         break;
+    case PARTITION_FAMILY_RECORD:
+        if (key.len <= WRITE_RECORD_PREFIX_LEN)
+            return broken(err);
+        rest = slice_skip(key, WRITE_RECORD_PREFIX_LEN);
+        break;
     case PARTITION_FAMILY_EXPIRY:
         if (rest.len < 10)
             return broken(err);

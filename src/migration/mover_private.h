@@ -3,6 +3,7 @@
  * fence, mover_reroute.c rewrites entries. */
 #pragma once
 
+#include "item/write_record.h"
 #include "migration/mover.h"
 #include "partition/counters.h"
 #include "partition/journal.h"

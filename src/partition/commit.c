@@ -26,6 +26,9 @@ struct commit *commit_new(const struct commit_options *options)
     commit->engine = options->engine;
     commit->clock = options->clock ? options->clock : &clock_system;
     commit->log = options->log;
+    commit->times = options->times;
+    if (commit->times)
+        commit->member = commit_clock_join(commit->times);
     commit->queue_max = options->queue_max ? options->queue_max : QUEUE_MAX_DEFAULT;
     commit->group_bytes_max =
         options->group_bytes_max ? options->group_bytes_max : GROUP_BYTES_DEFAULT;
@@ -61,6 +64,8 @@ void commit_free(struct commit *commit)
     recent_free(commit->recent);
     counters_free(commit->counters);
     arena_free(commit->arena);
+    if (commit->times)
+        commit_clock_leave(commit->times, commit->member);
     condition_done(&commit->group_left);
     mutex_done(&commit->durable_lock);
     mutex_done(&commit->partitions_lock);
@@ -231,6 +236,11 @@ static void committer_main(void *context)
 }
 
 /* --- Looking from outside -------------------------------------------------------------------- */
+
+struct commit_clock *commit_times(const struct commit *commit)
+{
+    return commit->times;
+}
 
 uint64_t commit_moment(const struct commit *commit)
 {

@@ -15,19 +15,22 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "partition/commit_clock.h"
 #include "partition/counters.h"
 
 struct commit; /* opaque, owned */
 
 struct commit_options {
-    struct engine *engine;     /* borrowed; outlives the committer */
-    const struct clock *clock; /* borrowed; NULL: the system's */
-    struct log *log;           /* borrowed; NULL: silent */
-    size_t queue_max;          /* batches waiting; above it ERROR_BUSY; 0: 65536 */
-    size_t group_bytes_max;    /* of one engine batch; 0: 8 MB */
-    size_t recent_keys_max;    /* remembered for validation; 0: 65536 */
-    size_t counters_max;       /* kept in memory; 0: 65536 */
-    bool validation_off;       /* for the test that shows that validation matters; never else */
+    struct engine *engine;      /* borrowed; outlives the committer */
+    const struct clock *clock;  /* borrowed; NULL: the system's */
+    struct commit_clock *times; /* shared with other committers, borrowed; NULL: batches have no
+                                 * part for the history */
+    struct log *log;            /* borrowed; NULL: silent */
+    size_t queue_max;           /* batches waiting; above it ERROR_BUSY; 0: 65536 */
+    size_t group_bytes_max;     /* of one engine batch; 0: 8 MB */
+    size_t recent_keys_max;     /* remembered for validation; 0: 65536 */
+    size_t counters_max;        /* kept in memory; 0: 65536 */
+    bool validation_off;        /* for the test that shows that validation matters; never else */
 };
 
 struct commit *commit_new(const struct commit_options *options);
@@ -41,6 +44,7 @@ struct commit_stamp {
     uint64_t lsn;          /* of the partition: 1, 2, 3, ... one per transaction */
     uint64_t first_number; /* of the item numbers asked for */
     int64_t wall_ms;       /* never decreasing in a partition */
+    uint64_t time;         /* cluster time; of the part for the history alone (history.h) */
 };
 
 /* A sum to keep, in the same commit. */
@@ -103,6 +107,9 @@ struct commit_batch {
     struct commit_batch *next; /* the committer's */
     struct error err;          /* the committer's: why it was refused */
 };
+
+/* The clock it was made with; NULL: none. */
+struct commit_clock *commit_times(const struct commit *commit);
 
 /* The last commit that every read from now on will see. */
 uint64_t commit_moment(const struct commit *commit);

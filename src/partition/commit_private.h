@@ -43,6 +43,9 @@ struct commit_placed_op {
 struct commit {
     struct engine *engine;
     const struct clock *clock;
+    struct commit_clock *times; /* NULL: none */
+    unsigned member;            /* of it */
+    bool timed;                 /* the group has parts for the history: begun, and not ended yet */
     struct log *log;
     size_t queue_max, group_bytes_max;
     bool validation_off;

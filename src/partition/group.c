@@ -178,6 +178,24 @@ static int placed_compare(const void *left, const void *right)
     return (a->age > b->age) - (a->age < b->age);
 }
 
+/* Cluster time of a batch; readers go no further than before the first of the group, until it is
+ * visible. */
+static uint64_t time_take(struct commit *commit)
+{
+    assert(commit->times);
+    if (!commit->timed)
+        commit_clock_begin(commit->times, commit->member);
+    commit->timed = true;
+    return commit_clock_tick(commit->times);
+}
+
+static void times_settle(struct commit *commit)
+{
+    if (commit->timed)
+        commit_clock_end(commit->times, commit->member);
+    commit->timed = false;
+}
+
 static void part_stamp(struct commit *commit, struct commit_part *part, int64_t now_ms)
 {
     struct partition *partition = commit_partition_find(commit, part->partition);
@@ -203,6 +221,8 @@ static void part_stamp(struct commit *commit, struct commit_part *part, int64_t 
         .wall_ms = now->wall_ms,
     };
     now->counter += part->number_count;
+    if (part->partition == PARTITION_HISTORY)
+        part->stamp.time = time_take(commit);
 }
 
 static size_t batches_place(struct commit *commit, struct commit_batch *batches)
@@ -544,6 +564,7 @@ static void poison_recover(struct commit *commit)
         !commit_partitions_reload(commit, &err))
         return;
     atomic_store(&commit->poisoned, false);
+    times_settle(commit);
     log_event(commit->log, LOG_INFO, "node takes writes again",
               LOG_SLICE("node", engine_name(commit->engine)));
 }
@@ -574,6 +595,8 @@ void commit_group_run(struct commit *commit, struct commit_batch **queue)
         group_count(commit, &group);
     else
         group_failed(commit, &group, &err);
+    if (!atomic_load(&commit->poisoned)) /* else it may appear yet, with the times it has */
+        times_settle(commit);
     list_done(commit, &group, written);
     list_done(commit, &refused, false);
 }

@@ -3,11 +3,13 @@
  *     'c'  counters   c | kind | name                 -> up to 4 numbers, 8 bytes big-endian each
  *     'd'  items      d | routing key | pk | id       -> header and BSON
  *     'f'  feed       f | lsn | origin | ordinal      -> change feed
+ *     'h'  history    h | time | origin | ordinal     -> changes, in PARTITION_HISTORY (history.h)
  *     'i'  index      i | path | value | routing key | number
  *     'j'  journal    j | lsn | nth                 -> keys touched, while a migration needs them
  *     'm'  meta       m                               -> what group commit must remember (commit.c)
  *     'p'  progress   p | partition               -> how far copying from that one is (mover.c)
  *     'r'  numbers    r | number                      -> the item's key
+ *     's'  records    s | session | statement | routing key | pk -> what became of a write
  *     't'  expiry     t | expiry | routing key | number
  *     'u'  unique     u | which | routing key | pk | ...
  *
@@ -21,11 +23,13 @@ enum partition_family {
     PARTITION_FAMILY_COUNTER = 'c',
     PARTITION_FAMILY_ITEM = 'd',
     PARTITION_FAMILY_FEED = 'f',
+    PARTITION_FAMILY_HISTORY = 'h',
     PARTITION_FAMILY_INDEX = 'i',
     PARTITION_FAMILY_JOURNAL = 'j',
     PARTITION_FAMILY_META = 'm',
     PARTITION_FAMILY_PROGRESS = 'p',
     PARTITION_FAMILY_NUMBER = 'r',
+    PARTITION_FAMILY_RECORD = 's',
     PARTITION_FAMILY_EXPIRY = 't',
     PARTITION_FAMILY_UNIQUE = 'u',
 };
@@ -33,6 +37,10 @@ enum partition_family {
 /* An item's number: the physical partition that created it, 28 bits, and a counter, 32 bits. It
  * fits the 60 bits that _rid leaves beside the kind, and grows with creation order. */
 enum { PARTITION_NUMBER_COUNTER_BITS = 32, PARTITION_NUMBER_SOURCE_BITS = 28 };
+
+/* The partition of every node that keeps its history (history.h). Below the source of provisional
+ * numbers, above all that the catalogue gives. */
+enum { PARTITION_HISTORY = (1 << PARTITION_NUMBER_SOURCE_BITS) - 2 };
 
 static inline uint64_t partition_number(uint32_t source, uint64_t counter)
 {

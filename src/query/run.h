@@ -66,9 +66,9 @@ struct query_binding {
 };
 
 struct query_request {
-    const struct item_space *space;
-    struct rid container;      /* what _rid and _self are made of */
-    struct meters *meters;     /* NULL: not held back, but priced */
+    const struct item_space *space; /* NULL: there is no container, and no items */
+    struct rid container;           /* what _rid and _self are made of */
+    struct meters *meters;          /* NULL: not held back, but priced */
     struct metered_call *call; /* in: how it is paid; out: charge and wait. NULL: the defaults */
     bool paid;                 /* an earlier page has paid for what is read: only work is charged */
     struct query_scope scope;
@@ -82,6 +82,7 @@ struct query_request {
     struct query_spill
         *spill; /* NULL: what does not fit the memory is computed in several passes */
     const struct query_executor *executor; /* NULL: all is done by the calling thread */
+    bool in_memory;                        /* front_query_run: nothing is spilled */
     bool partial;                          /* partitions that do not serve are passed over */
     bool order_unindexed;                  /* an order may be one that no index has */
     bool timed;                            /* times of steps are measured */
@@ -92,8 +93,9 @@ struct query_request {
     size_t binding_count;
     int64_t now_ticks; /* of a query that begins: its time; 0: the clock's */
 
-    /* Another container that a stage reads: sets space, container, meters and what else differs in
-     * a copy of this request. They stay good until the page is done. NULL: stages name none. */
+    /* Another container that a stage reads: sets space (NULL: there is none), container, meters and
+     * what else differs in a copy of this request. They stay good until the page is done. NULL:
+     * stages name none. */
     bool (*other)(void *self, struct slice container, struct query_request *request,
                   struct error *err);
     void *other_self;

@@ -377,6 +377,8 @@ static struct mongo *mongo_make(struct server *server)
         .advertise = settings->mongo_advertise,
         .cursor_ms = settings->mongo_cursor_ms_max,
         .cursors_max = (size_t)settings->mongo_cursors_max,
+        .streams_max = (size_t)settings->mongo_change_streams_max,
+        .changes = settings->mongo_change_stream_retention > 0,
         .sessions_max = (size_t)settings->mongo_sessions_max,
         .session_ms = settings->mongo_session_ms_max,
         .test_commands = settings->mongo_test_commands,

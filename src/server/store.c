@@ -306,7 +306,8 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
 {
     CLEANUP(store_close) struct store *store = MEMORY_NEW(struct store);
     struct definition_limits limits = limits_of(settings);
-    struct catalogue_options options = {.limits = &limits, .log = log};
+    struct catalogue_options options = {
+        .limits = &limits, .log = log, .history = settings->mongo_change_stream_retention > 0};
 
     store->log = log;
     store->nodes = nodes;
@@ -323,7 +324,13 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         !meters_fill(store, err))
         return false;
     store->caretaker = caretaker_new(&(struct caretaker_options){
-        .catalogue = store->catalogue, .log = log, .pause_ms = settings->caretaker_pause_ms});
+        .catalogue = store->catalogue,
+        .log = log,
+        .pause_ms = settings->caretaker_pause_ms,
+        /* twice: a session that was used at its last moment still has its records */
+        .records_ms = 2 * settings->mongo_session_ms_max,
+        .history = {.retention_ms = settings->mongo_change_stream_retention,
+                    .bytes_max = (uint64_t)settings->mongo_change_stream_bytes_max}});
     if (settings->advise_record && !traffic_start(store, settings, err))
         return false;
     store->heat = heat_start(store, settings);

@@ -79,6 +79,7 @@ int64_t cost_write(const struct cost_write *write)
         micro += cost_model.write_base + further_kilobytes(write->old_bytes, cost_model.write_kb);
     if (write->puts)
         micro += cost_model.write_base + further_kilobytes(write->new_bytes, cost_model.write_kb);
+    micro += further_kilobytes(write->history_bytes, cost_model.write_kb);
     return rounded(micro);
 }
 

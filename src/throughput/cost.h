@@ -62,6 +62,7 @@ struct cost_write {
     bool removes, puts; /* an old version went, a new one came */
     uint64_t old_bytes, new_bytes;
     uint64_t index_puts, index_deletes;
+    uint64_t history_bytes; /* kept for change streams; the first KB comes with the write */
 };
 int64_t cost_write(const struct cost_write *write);
 

@@ -7,7 +7,7 @@ import { root } from './server.js';
 import { mongo } from './mongo.js';
 
 const page = readFileSync(join(root, 'docs/compatibility-mongo.md'), 'utf8');
-const commands = page.split('\n').filter((line) => line.startsWith('| `'))
+const commands = page.split('## Stages of pipelines')[0].split('\n').filter((line) => line.startsWith('| `'))
   .map((line) => line.split('|').slice(1, -1).map((cell) => cell.trim().replace(/^`(.*)`$/, '$1')))
   .map(([name, fate, needs, what]) => ({ name, fate, needs, admin: what.endsWith('; on admin') }));
 
@@ -15,9 +15,9 @@ const commands = page.split('\n').filter((line) => line.startsWith('| `'))
 const examples = {
   saslStart: { body: { mechanism: 'SCRAM-SHA-256', payload: Buffer.from('n,,n=u,r=x') } },
   saslContinue: { body: { conversationId: 9, payload: Buffer.from('') }, code: 17 },
-  endSessions: { value: [] }, refreshSessions: { value: [] }, killSessions: { value: [] },
+  endSessions: { value: [] }, killAllSessions: { value: [] }, killAllSessionsByPattern: { value: [] }, refreshSessions: { value: [] }, killSessions: { value: [] },
   insert: { value: 'c', body: { documents: [{ _id: 1 }] } },
-  find: { value: 'c' },
+  find: { value: 'c' }, aggregate: { value: 'c', body: { pipeline: [], cursor: {} } },
   getMore: { value: 5, body: { collection: 'c' }, code: 43 },
   killCursors: { value: 'c', body: { cursors: [] } },
   update: { value: 'c', body: { updates: [{ q: {}, u: { a: 1 } }] } },

@@ -286,7 +286,7 @@ static bool is_owned(uint32_t id, struct container *const *containers, size_t co
     for (size_t i = 0; i < count; i++)
         if (partition_map_find_id(container_map(containers[i]), id))
             return true;
-    return id == 1;
+    return id == 1 || id == PARTITION_HISTORY;
 }
 
 void verify_no_others(struct cluster *cluster, struct container *const *containers, size_t count)

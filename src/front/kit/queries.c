@@ -64,7 +64,7 @@ bool front_query_run(const struct front_call *call, const struct query_plan *pla
     request->limits.breath = front_breath(services->workers);
     request->limits.memory = net_owner_memory(call->owner);
     request->cache = request->partial ? NULL : queries->cache; /* what is kept there is whole */
-    request->spill = queries->spill;
+    request->spill = request->in_memory ? NULL : queries->spill;
     request->executor = &executor;
     request->arena = call->arena;
     return query_run(plan, request, ret_page, err);

@@ -443,6 +443,7 @@ void query_run_context_init(struct query_run_state *run)
     }
     run->context.udf = run->request->udf;
     run->context.order = run->plan->order;
+    run->context.keep_nonfinite = run->plan->order == DOCUMENT_ORDER_MONGO;
 }
 
 /* A logical partition may have been placed elsewhere since: where the page before ended is the same
@@ -910,6 +911,8 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     struct error ignored;
     bool more = false, resumed, done;
 
+    if (!request->space)
+        return query_run_documents(plan, NULL, 0, request, ret_page, err);
     if (plan->rest)
         return query_rest_run(plan, request, (struct query_head){container_page, NULL}, ret_page,
                               err);

@@ -192,6 +192,7 @@ static void stage_copy(struct query_build *build, struct query_stage *stage,
         stage->distinct.keys = COPY(build, stage->distinct.keys, stage->distinct.count);
         break;
     case QUERY_STAGE_LOOKUP:
+        assert(!stage->lookup.graph || stage->lookup.pairing);
         stage->lookup.container = arena_copy(build->arena, stage->lookup.container);
         stage->lookup.lets = COPY(build, stage->lookup.lets, stage->lookup.let_count);
         break;

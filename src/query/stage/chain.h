@@ -72,6 +72,30 @@ struct query_let {
     uint32_t slot;                             /* in the rows of the other plan */
 };
 
+/* Which items of another container belong to a row, where a language has another rule for that than
+ * equality. */
+struct query_pairing {
+    /* What an item has to be like for a row whose local this is: a condition over slot 0 of the
+     * other plan (NULL: none belongs to it), and what belongs is asked with; in the build's arena.
+     */
+    bool (*condition)(const struct query_pairing *self, struct query_build *build,
+                      const struct document_value *local,
+                      const struct query_expression **ret_condition, const void **ret_row,
+                      struct error *err);
+    /* Does the item belong to the row, going by what foreign gives for it? */
+    bool (*belongs)(const void *row, const struct document_value *foreign,
+                    struct query_context *context, bool *ret_belongs, struct error *err);
+};
+
+/* A search that goes on from what it has found: local is where it begins, an array of values; the
+ * items that pair with them say where it goes on, and so forth. Each item is found once, and given
+ * as [what the plan selects, the number of steps to it], in no particular sequence. */
+struct query_graph {
+    const struct query_expression *identity; /* of an item */
+    const struct query_expression *next;     /* of an item: an array of values */
+    uint64_t steps_max;                      /* UINT64_MAX: no end */
+};
+
 /* What another plan gives for the row, as an array. With local and foreign only those of its items
  * count whose foreign is equal to local, in the order of the plan; undefined is equal to nothing.
  */
@@ -79,6 +103,8 @@ struct query_lookup {
     struct slice container;
     const struct query_plan *plan;                  /* over the items of the container */
     const struct query_expression *local, *foreign; /* foreign: of an item; NULL: all of them */
+    const struct query_pairing *pairing;            /* NULL: equality */
+    const struct query_graph *graph;                /* NULL: what pairs with the row itself */
     const struct query_let *lets;                   /* what the plan sees of the row */
     size_t let_count;
     uint32_t slot;

@@ -170,6 +170,13 @@ void query_looking_free(struct query_looking *looking); /* NULL is fine */
 NODISCARD bool query_looking_take(struct query_looking *looking, struct error *err);
 NODISCARD bool query_looking_flush(struct query_looking *looking, struct error *err);
 
+/* The items that a search comes to from these values, each as struct query_graph says. */
+NODISCARD bool
+query_graph_search(struct query_stages *run, const struct query_lookup *lookup,
+                   const struct document_value *from, const struct query_binding *lets,
+                   bool (*row)(void *self, const struct document_value *value, struct error *err),
+                   void *self, struct error *err);
+
 /* A spool of the run. */
 struct query_spool *query_stages_spool(struct query_stages *run,
                                        const struct query_spool_options *options);

@@ -33,7 +33,9 @@ bool query_other_run(struct query_stages *run, struct slice container,
                      bool (*row)(void *self, const struct document_value *value, struct error *err),
                      void *self, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     struct metered_call call = {0}, *payer = run->request->call;
+    struct query_binding *all;
     struct query_request request;
     struct query_page page;
 
@@ -57,8 +59,15 @@ bool query_other_run(struct query_stages *run, struct slice container,
     request.limits.rows_max = UINT64_MAX;
     request.limits.rendered = NULL;
     request.limits.cru_max = request.limits.pause_ms = 0;
-    request.bindings = bindings;
-    request.binding_count = binding_count;
+    /* What was bound around stays bound: plans within plans see all of it. */
+    all = ARENA_ARRAY(arena, struct query_binding, request.binding_count + binding_count + 1);
+    for (size_t i = 0; i < request.binding_count; i++)
+        all[i] = request.bindings[i];
+    for (size_t i = 0; i < binding_count; i++)
+        all[request.binding_count + i] = bindings[i];
+    request.bindings = all;
+    request.binding_count += binding_count;
+    request.arena = arena;
     request.row = row;
     request.self = self;
     if (!request.other(request.other_self, container, &request, err))
@@ -86,6 +95,7 @@ struct waiting {
     struct slice tuple; /* of the slots that are looked at later */
     struct document_value local;
     struct query_binding *lets;
+    const void *pair; /* of a pairing */
     uint64_t number;  /* where it came from */
     struct buf found; /* an array that is not closed yet */
     uint32_t count;
@@ -130,8 +140,8 @@ struct query_looking *query_looking_new(struct query_flow *flow, size_t nth, siz
     for (size_t i = 0; i < looking->stage->kept_count; i++)
         if (looking->stage->kept[i] != looking->lookup->slot)
             looking->kept[looking->kept_count++] = looking->stage->kept[i];
-    looking->together =
-        looking->lookup->local && !looking->lookup->let_count && is_of_items(looking->lookup->plan);
+    looking->together = looking->lookup->local && !looking->lookup->let_count &&
+                        !looking->lookup->graph && is_of_items(looking->lookup->plan);
     return looking;
 }
 
@@ -210,6 +220,20 @@ static bool found_alone(void *self, const struct document_value *value, struct e
     return found_add(looking, looking->asking, value, err);
 }
 
+static bool row_belongs(struct query_looking *looking, const struct waiting *row,
+                        const struct document_value *foreign, bool *ret_belongs, struct error *err)
+{
+    const struct query_pairing *pairing = looking->lookup->pairing;
+
+    *ret_belongs = false;
+    if (pairing)
+        return !row->pair ||
+               pairing->belongs(row->pair, foreign, &looking->flow->run->context, ret_belongs, err);
+    *ret_belongs = row->local.type != DOCUMENT_UNDEFINED &&
+                   query_values_same(looking->flow->run->plan->order, &row->local, foreign);
+    return true;
+}
+
 /* The tuple of foreign and the row: it is for all rows whose local is equal. */
 static bool found_together(void *self, const struct document_value *tuple, struct error *err)
 {
@@ -226,10 +250,10 @@ static bool found_together(void *self, const struct document_value *tuple, struc
         return true;
     for (size_t i = 0; i < looking->count; i++) {
         struct waiting *row = &looking->rows[i];
+        bool belongs;
 
-        if (row->local.type != DOCUMENT_UNDEFINED &&
-            query_values_same(looking->flow->run->plan->order, &row->local, &foreign) &&
-            !found_add(looking, row, &value, err))
+        if (!row_belongs(looking, row, &foreign, &belongs, err) ||
+            (belongs && !found_add(looking, row, &value, err)))
             return false;
     }
     return true;
@@ -258,38 +282,87 @@ static bool narrowed_run(struct query_looking *looking, struct query_build *buil
                            row, looking, err);
 }
 
-static bool ask_together(struct query_looking *looking, struct error *err)
+/* What items must be like that belong to some row. *ret_condition NULL: there are none. */
+static bool any_equals(struct query_looking *looking, struct query_build *build,
+                       const struct query_expression **ret_condition)
 {
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct query_build build = {.arena = arena, .order = looking->lookup->plan->order};
-    const struct query_lookup *lookup = looking->lookup;
-    const struct query_expression *values[BATCH_ROWS], *pair[2];
+    const struct query_expression *values[BATCH_ROWS];
     size_t count = 0;
 
     for (size_t i = 0; i < looking->count; i++)
         if (looking->rows[i].local.type != DOCUMENT_UNDEFINED)
-            values[count++] = query_constant_borrowed(&build, looking->rows[i].local);
-    if (!count)
+            values[count++] = query_constant_borrowed(build, looking->rows[i].local);
+    *ret_condition = count ? query_in(build, looking->lookup->foreign, values, count) : NULL;
+    return true;
+}
+
+static bool any_pairs(struct query_looking *looking, struct query_build *build,
+                      const struct query_expression **ret_condition, struct error *err)
+{
+    const struct query_pairing *pairing = looking->lookup->pairing;
+    const struct query_expression *any = NULL, *one;
+
+    for (size_t i = 0; i < looking->count; i++) {
+        struct waiting *row = &looking->rows[i];
+
+        if (!pairing->condition(pairing, build, &row->local, &one, &row->pair, err))
+            return false;
+        if (one)
+            any = any ? query_or(build, any, one) : one;
+    }
+    *ret_condition = any;
+    return true;
+}
+
+static struct query_build looking_build(const struct query_looking *looking, struct arena *arena)
+{
+    enum document_order order = looking->lookup->plan->order;
+
+    return (struct query_build){
+        .arena = arena, .order = order, .keep_nonfinite = order == DOCUMENT_ORDER_MONGO};
+}
+
+static bool ask_together(struct query_looking *looking, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct query_build build = looking_build(looking, arena);
+    const struct query_lookup *lookup = looking->lookup;
+    const struct query_expression *condition, *pair[2];
+
+    if (!(lookup->pairing ? any_pairs(looking, &build, &condition, err)
+                          : any_equals(looking, &build, &condition)))
+        return false;
+    if (!condition)
         return true;
     pair[0] = lookup->foreign;
     pair[1] = lookup->plan->query.select;
-    return narrowed_run(looking, &build, query_in(&build, lookup->foreign, values, count),
-                        query_tuple_of(&build, pair, 2), NULL, found_together, err);
+    return narrowed_run(looking, &build, condition, query_tuple_of(&build, pair, 2), NULL,
+                        found_together, err);
 }
 
 static bool ask_alone(struct query_looking *looking, struct waiting *row, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct query_build build = {.arena = arena, .order = looking->lookup->plan->order};
+    struct query_build build = looking_build(looking, arena);
     const struct query_lookup *lookup = looking->lookup;
     const struct query_expression *condition = NULL;
 
     looking->asking = row;
-    if (lookup->local && row->local.type == DOCUMENT_UNDEFINED)
+    if (lookup->graph)
+        return query_graph_search(looking->flow->run, lookup, &row->local, row->lets, found_alone,
+                                  looking, err);
+    if (lookup->pairing) {
+        if (!lookup->pairing->condition(lookup->pairing, &build, &row->local, &condition,
+                                        &row->pair, err))
+            return false;
+        if (!condition)
+            return true;
+    } else if (lookup->local && row->local.type == DOCUMENT_UNDEFINED) {
         return true;
-    if (lookup->local)
+    } else if (lookup->local) {
         condition = query_compare(&build, QUERY_EQUAL, lookup->foreign,
                                   query_constant_borrowed(&build, row->local));
+    }
     return narrowed_run(looking, &build, condition, lookup->plan->query.select, row->lets,
                         found_alone, err);
 }

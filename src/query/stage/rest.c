@@ -337,6 +337,7 @@ static bool rest_init(struct rest *rest, const struct query_plan *plan,
     query_context_init(context, rest->run.arena, &limits,
                        request->space ? request->space->clock : NULL);
     context->order = plan->order;
+    context->keep_nonfinite = plan->order == DOCUMENT_ORDER_MONGO;
     context->cancelled = request->limits.cancelled;
     context->breath = request->limits.breath;
     context->memory = request->limits.memory;

@@ -60,7 +60,7 @@ static bool drop_container(struct bench *bench, const char *account, const char 
                                     slice_of_text(database), slice_of_text(id), SLICE_NONE, err);
 }
 
-/* Physical partitions on the node, the catalogue's own left out. */
+/* Physical partitions on the node, the catalogue's own and the history left out. */
 static size_t partition_count(struct bench *bench)
 {
     struct engine_partition *partitions;
@@ -68,7 +68,7 @@ static size_t partition_count(struct bench *bench)
     size_t count;
 
     assert_ok(engine_partition_list(bench->engine, bench->arena, &partitions, &count, &err), &err);
-    return count - 1;
+    return history_others(partitions, count) - 1;
 }
 
 static size_t span_count(const struct container *container)

@@ -57,6 +57,8 @@ struct mongo_session {
     uint64_t last_ns;
 };
 
+struct mongo_retry;
+
 struct mongo_call {
     union {
         struct front_call front;
@@ -79,6 +81,9 @@ struct mongo_call {
     bool warned;                         /* that a document failed validation was logged */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
+
+    struct mongo_logical *logical; /* the session, while the call has it; NULL: none */
+    struct mongo_retry *retry;     /* of writes that may be sent again; NULL: it is none */
 
     struct mongo_fail fail; /* what a test wants to become of it */
     bool fail_looked;       /* it was asked for */

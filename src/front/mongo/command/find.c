@@ -1,17 +1,7 @@
-/* find and its cursors. A cursor keeps the plan and the place it has come to; the collection is
- * opened anew for each batch, so that a split in between makes no difference. */
+/* find. */
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/cursor.h"
 #include "front/mongo/command/filter.h"
-#include "front/mongo/command/reading.h"
-#include "front/mongo/command/session.h"
-
-enum {
-    FIRST_BATCH = 101,
-    BATCH_BYTES_MAX = 16 * 1024 * 1024,
-    SESSION_ID_LEN = 16,
-    CURSOR_BYTES = 4096, /* of a cursor besides its filter */
-    CURSORS_LOOK_MS = 10 * 1000,
-};
 
 struct find {
     struct slice filter, projection, sort, collation, let;
@@ -19,129 +9,6 @@ struct find {
     int64_t skip, limit, batch_size;
     bool single_batch, return_key, show_record_id, tailable, await_data;
 };
-
-struct cursor {
-    struct front_cursor head;
-    struct arena *arena; /* owns it */
-    struct slice ns, database, collection;
-    struct mongo_reading reading;
-    uint8_t continuation[QUERY_CONTINUATION_MAX];
-    size_t continuation_len;
-    uint32_t container; /* number: one made anew under the name is another */
-    uint8_t session[SESSION_ID_LEN];
-    bool in_session;
-};
-
-/* --- Batches --------------------------------------------------------------------------------- */
-
-/* Rows go straight into the reply. */
-struct batch {
-    struct buf *out;
-    uint32_t count;
-};
-
-static bool batch_take(void *self, const struct document_value *value, struct error *err UNUSED)
-{
-    struct batch *batch = self;
-    char text[DOCUMENT_INDEX_SIZE];
-
-    document_append(batch->out, document_index_key(batch->count++, text), value);
-    return true;
-}
-
-static struct slice namespace_text(struct arena *arena, const struct mongo_namespace *name)
-{
-    return arena_printf(arena, "%.*s.%.*s", SLICE_ARG(name->database), SLICE_ARG(name->collection));
-}
-
-/* The fields of a reply around its batch; the id, which is known at the end, comes behind it. */
-struct batch_frame {
-    size_t cursor, list;
-};
-
-static struct batch_frame frame_begin(struct mongo_call *call, struct slice ns, const char *name)
-{
-    struct batch_frame frame;
-
-    frame.cursor = document_append_object_begin(&call->reply, SLICE("cursor"));
-    document_append_string(&call->reply, SLICE("ns"), ns);
-    frame.list = document_append_array_begin(&call->reply, slice_of_text(name));
-    return frame;
-}
-
-static void frame_end(struct mongo_call *call, struct batch_frame frame, uint64_t id)
-{
-    document_end(&call->reply, frame.list);
-    document_append_int64(&call->reply, SLICE("id"), (int64_t)id);
-    document_end(&call->reply, frame.cursor);
-}
-
-/* --- Cursors --------------------------------------------------------------------------------- */
-
-static void cursor_close(struct front_cursor *head)
-{
-    arena_free(((struct cursor *)head)->arena);
-}
-
-static int64_t cursor_deadline(const struct mongo_call *call)
-{
-    return clock_read_monotonic_ms(call->services->clock) + call->options->cursor_ms;
-}
-
-static struct slice document_copy(struct arena *arena, struct slice document)
-{
-    return document.data ? arena_copy(arena, document) : SLICE_NONE;
-}
-
-static struct cursor *cursor_new(struct mongo_call *call, const struct mongo_namespace *name,
-                                 const struct find *find)
-{
-    struct arena *arena = arena_new();
-    struct cursor *cursor = ARENA_NEW(arena, struct cursor);
-    struct slice session = mongo_session_id(call);
-
-    cursor->arena = arena;
-    cursor->head.close = cursor_close;
-    cursor->ns = namespace_text(arena, name);
-    cursor->database = arena_copy(arena, name->database);
-    cursor->collection = arena_copy(arena, name->collection);
-    cursor->reading.shape = MONGO_SHAPE_DOCUMENT;
-    cursor->reading.filter = document_copy(arena, find->filter);
-    cursor->reading.projection = document_copy(arena, find->projection);
-    cursor->reading.sort = document_copy(arena, find->sort);
-    cursor->reading.collation = document_copy(arena, find->collation);
-    cursor->reading.let = document_copy(arena, find->let);
-    cursor->reading.skip = (uint64_t)find->skip;
-    cursor->reading.limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
-    cursor->in_session = session.len == SESSION_ID_LEN;
-    if (cursor->in_session) {
-        memcpy(cursor->session, session.data, SESSION_ID_LEN);
-        mongo_call_session_name(call, session, cursor->head.tag);
-    }
-    return cursor;
-}
-
-static void continuation_keep(struct cursor *cursor, struct slice continuation)
-{
-    assert(continuation.len <= sizeof cursor->continuation);
-    if (continuation.len)
-        memcpy(cursor->continuation, continuation.data, continuation.len);
-    cursor->continuation_len = continuation.len;
-}
-
-/* Those that nobody comes back for hold memory of their account: whoever opens one looks after
- * them now and then. */
-static void cursors_look_after(struct mongo_call *call)
-{
-    int64_t now_ms = clock_read_monotonic_ms(call->services->clock);
-    int_fast64_t looked_ms = atomic_load(&call->mongo->cursors_looked_ms);
-
-    if (now_ms - looked_ms >= CURSORS_LOOK_MS &&
-        atomic_compare_exchange_strong(&call->mongo->cursors_looked_ms, &looked_ms, now_ms))
-        (void)front_cursors_expire(call->mongo->cursors, now_ms);
-}
-
-/* --- find ------------------------------------------------------------------------------------ */
 
 static const struct mongo_field find_fields[] = {
     {"filter", MONGO_FIELD_OBJECT, offsetof(struct find, filter)},
@@ -204,9 +71,7 @@ static bool find_one(struct mongo_call *call, const struct mongo_collection *col
                      struct slice ns, const struct item_operation *named, struct error *err)
 {
     struct item_operation op = mongo_operation(call, collection, ITEM_READ);
-    struct batch batch = {.out = &call->reply};
     struct document_value value;
-    struct batch_frame frame;
     bool found;
 
     op.id = named->id;
@@ -224,60 +89,15 @@ static bool find_one(struct mongo_call *call, const struct mongo_collection *col
     mongo_call_charged(call, &op.metered);
     if (!found && err->code != ERROR_ITEM_MISSING)
         return false;
-    frame = frame_begin(call, ns, "firstBatch");
-    if (found) {
+    if (found)
         value = document_object(op.result.item.document);
-        (void)batch_take(&batch, &value, err);
-    }
-    frame_end(call, frame, 0);
+    mongo_cursor_single(call, ns, found ? &value : NULL);
     return true;
 }
 
-/* The first batch, and a cursor for the others. */
-static bool find_many(struct mongo_call *call, const struct mongo_collection *collection,
-                      const struct mongo_namespace *name, const struct find *find, bool batch_given,
-                      struct error *err)
+static struct slice document_copy(struct arena *arena, struct slice document)
 {
-    struct cursor *cursor = cursor_new(call, name, find);
-    struct batch batch = {.out = &call->reply};
-    struct mongo_page page = {.rows_max = batch_given ? (uint64_t)find->batch_size : FIRST_BATCH,
-                              .bytes_max = BATCH_BYTES_MAX - 4096,
-                              .row = batch_take,
-                              .self = &batch};
-    struct batch_frame frame;
-    uint64_t id = 0;
-    bool more = true, fine;
-
-    if (collection->container)
-        cursor->container = container_info(collection->container)->number;
-    fine = mongo_deadline(call, &page.deadline_ms, err) &&
-           mongo_reading_prepare(&cursor->reading, cursor->arena, err);
-    if (!fine) {
-        cursor_close(&cursor->head);
-        return false;
-    }
-    frame = frame_begin(call, cursor->ns, "firstBatch");
-    if (page.rows_max) {
-        fine = mongo_reading_page(call, collection, &cursor->reading, &page, err);
-        more = fine && page.continuation.len;
-        continuation_keep(cursor, fine ? page.continuation : SLICE_NONE);
-    }
-    if (fine && more && !find->single_batch) {
-        cursors_look_after(call);
-        fine = front_cursors_open(
-            call->mongo->cursors, &cursor->head,
-            &(struct front_cursor_terms){.account = account_info(call->account.account)->number,
-                                         .owner = call->owner,
-                                         .deadline_ms = cursor_deadline(call),
-                                         .bytes = CURSOR_BYTES + arena_used(cursor->arena)},
-            clock_read_monotonic_ms(call->services->clock), &id, err);
-        if (fine)
-            cursor = NULL; /* the table's */
-    }
-    if (cursor)
-        cursor_close(&cursor->head);
-    frame_end(call, frame, id);
-    return fine;
+    return document.data ? arena_copy(arena, document) : SLICE_NONE;
 }
 
 static bool batch_is_given(const struct mongo_call *call)
@@ -285,6 +105,28 @@ static bool batch_is_given(const struct mongo_call *call)
     struct document_value value;
 
     return document_find(call->message.body, SLICE("batchSize"), &value) && is_value(&value);
+}
+
+/* The first batch, and a cursor for the others. */
+static bool find_many(struct mongo_call *call, const struct mongo_collection *collection,
+                      const struct mongo_namespace *name, const struct find *find,
+                      struct error *err)
+{
+    CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = mongo_cursor_new(call, name);
+    const struct mongo_batch_terms terms = {
+        .given = batch_is_given(call), .size = find->batch_size, .single = find->single_batch};
+    struct mongo_reading *reading = &cursor->reading;
+
+    reading->shape = MONGO_SHAPE_DOCUMENT;
+    reading->filter = document_copy(cursor->arena, find->filter);
+    reading->projection = document_copy(cursor->arena, find->projection);
+    reading->sort = document_copy(cursor->arena, find->sort);
+    reading->collation = document_copy(cursor->arena, find->collation);
+    reading->let = document_copy(cursor->arena, find->let);
+    reading->skip = (uint64_t)find->skip;
+    reading->limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
+    return mongo_reading_prepare(reading, cursor->arena, err) &&
+           mongo_cursor_first(call, TAKE(cursor), collection, &terms, err);
 }
 
 bool mongo_find(struct mongo_call *call, struct error *err)
@@ -299,179 +141,12 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         !find_check(&find, err) || !mongo_collection_open(call, &name, &collection, err))
         return false;
     if (!mongo_collection_exists(&collection)) {
-        frame_end(call, frame_begin(call, namespace_text(call->arena, &name), "firstBatch"), 0);
+        mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
         return true;
     }
     if (!find.skip && !is_given(find.projection) && !is_given(find.collation) &&
         !(batch_is_given(call) && find.batch_size == 0) && collection.container &&
         mongo_item_named(&collection, find.filter, &named.id, &named.key))
-        return find_one(call, &collection, namespace_text(call->arena, &name), &named, err);
-    return mongo_call_blocks(call) &&
-           find_many(call, &collection, &name, &find, batch_is_given(call), err);
-}
-
-/* --- getMore --------------------------------------------------------------------------------- */
-
-struct more {
-    struct slice collection;
-    int64_t batch_size;
-    bool batch_given;
-};
-
-static const struct mongo_field more_fields[] = {
-    {"collection", MONGO_FIELD_STRING, offsetof(struct more, collection), true},
-    {"batchSize", MONGO_FIELD_SIZE, offsetof(struct more, batch_size)},
-};
-
-static bool not_found(int64_t id, struct error *err)
-{
-    return mongo_error_set(err, MONGO_CURSOR_NOT_FOUND, "cursor id %lld not found", (long long)id);
-}
-
-/* A cursor belongs to its session and its collection. */
-static bool cursor_check(const struct mongo_call *call, const struct cursor *cursor, int64_t id,
-                         const struct more *more, struct error *err)
-{
-    struct slice session = mongo_session_id(call);
-    bool same = cursor->in_session ? slice_equal(session, slice_of(cursor->session, SESSION_ID_LEN))
-                                   : session.len == 0;
-
-    if (!same)
-        return mongo_error_set(err, MONGO_UNAUTHORIZED,
-                               "cannot run getMore on cursor %lld, which was created in another "
-                               "session, or in none",
-                               (long long)id);
-    if (slice_equal(cursor->database, call->message.database) &&
-        slice_equal(cursor->collection, more->collection))
-        return true;
-    return mongo_error_set(err, MONGO_UNAUTHORIZED,
-                           "Requested getMore on namespace '%.*s.%.*s', but cursor belongs to a "
-                           "different namespace %.*s",
-                           (int)MIN(call->message.database.len, (size_t)64),
-                           (const char *)call->message.database.data,
-                           (int)MIN(more->collection.len, (size_t)128),
-                           (const char *)more->collection.data, SLICE_ARG(cursor->ns));
-}
-
-static bool cursor_batch(struct mongo_call *call, struct cursor *cursor, const struct more *more,
-                         struct error *err)
-{
-    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
-    const struct mongo_namespace name = {cursor->database, cursor->collection};
-    struct batch batch = {.out = &call->reply};
-    struct mongo_page page = {
-        .rows_max = more->batch_size ? (uint64_t)more->batch_size : UINT64_MAX,
-        .bytes_max = BATCH_BYTES_MAX - 4096,
-        .continuation = slice_of(cursor->continuation, cursor->continuation_len),
-        .row = batch_take,
-        .self = &batch};
-
-    if (!mongo_deadline(call, &page.deadline_ms, err) ||
-        !mongo_collection_open(call, &name, &collection, err))
-        return false;
-    if (!mongo_collection_exists(&collection) ||
-        (collection.container ? container_info(collection.container)->number : 0) !=
-            cursor->container)
-        return mongo_error_set(err, MONGO_QUERY_PLAN_KILLED, "collection dropped: %.*s",
-                               SLICE_ARG(cursor->ns));
-    if (!mongo_reading_page(call, &collection, &cursor->reading, &page, err))
-        return false;
-    continuation_keep(cursor, page.continuation);
-    return true;
-}
-
-bool mongo_get_more(struct mongo_call *call, struct error *err)
-{
-    struct front_cursors *cursors = call->mongo->cursors;
-    struct more more = {0};
-    struct batch_frame frame;
-    struct cursor *cursor;
-    int64_t id;
-    bool fine, over;
-
-    if (call->target.type != DOCUMENT_INT64 && call->target.type != DOCUMENT_INT32)
-        return mongo_error_set(err, MONGO_TYPE_MISMATCH,
-                               "BSON field 'getMore.getMore' is the wrong type '%s', expected type "
-                               "'long'",
-                               mongo_type_name(call->target.type));
-    (void)document_to_int64(&call->target, &id);
-    if (!mongo_arguments_read(call, more_fields, ARRAY_LEN(more_fields), &more, err))
-        return false;
-    if (!call->account.account ||
-        !front_cursors_take(cursors, account_info(call->account.account)->number, (uint64_t)id,
-                            clock_read_monotonic_ms(call->services->clock),
-                            (struct front_cursor **)&cursor, err))
-        return err->code == ERROR_CURSOR_IN_USE ? false : not_found(id, err);
-    if (!cursor_check(call, cursor, id, &more, err)) {
-        front_cursors_put_back(cursors, &cursor->head, cursor->head.deadline_ms,
-                               cursor->head.bytes);
-        return false;
-    }
-    frame = frame_begin(call, arena_copy(call->arena, cursor->ns), "nextBatch");
-    fine = cursor_batch(call, cursor, &more, err);
-    /* a throttled batch can be asked for again; after any other error the cursor is of no use */
-    over = fine ? cursor->continuation_len == 0
-                : mongo_error_code(err) != MONGO_REQUEST_RATE_TOO_LARGE;
-    if (over)
-        front_cursors_end(cursors, &cursor->head);
-    else
-        front_cursors_put_back(cursors, &cursor->head, cursor_deadline(call), cursor->head.bytes);
-    frame_end(call, frame, over ? 0 : (uint64_t)id);
-    return fine;
-}
-
-/* --- killCursors ----------------------------------------------------------------------------- */
-
-struct killing {
-    struct slice cursors;
-};
-
-static void ids_append(struct buf *out, const char *name, const int64_t *ids, size_t count)
-{
-    size_t list = document_append_array_begin(out, slice_of_text(name));
-    char text[DOCUMENT_INDEX_SIZE];
-
-    for (size_t i = 0; i < count; i++)
-        document_append_int64(out, document_index_key((uint32_t)i, text), ids[i]);
-    document_end(out, list);
-}
-
-bool mongo_kill_cursors(struct mongo_call *call, struct error *err)
-{
-    static const struct mongo_field fields[] = {
-        {"cursors", MONGO_FIELD_ARRAY, offsetof(struct killing, cursors), true}};
-    uint32_t account = call->account.account ? account_info(call->account.account)->number : 0;
-    struct killing killing = {0};
-    struct mongo_namespace name;
-    struct document_iter iter;
-    int64_t *killed, *missing;
-    size_t count, dead = 0, unknown = 0;
-
-    if (!mongo_call_namespace(call, &name, err) ||
-        !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &killing, err))
-        return false;
-    count = killing.cursors.data ? document_count(killing.cursors) : 0;
-    killed = ARENA_ARRAY(call->arena, int64_t, count + 1);
-    missing = ARENA_ARRAY(call->arena, int64_t, count + 1);
-    if (count) {
-        document_iter_init(&iter, killing.cursors);
-        while (document_iter_next(&iter)) {
-            int64_t id;
-
-            if (!document_to_int64(&iter.value, &id))
-                return mongo_error_set(err, MONGO_TYPE_MISMATCH,
-                                       "BSON field 'killCursors.cursors.%zu' is the wrong type "
-                                       "'%s', expected type 'long'",
-                                       dead + unknown, mongo_type_name(iter.value.type));
-            if (front_cursors_kill(call->mongo->cursors, account, (uint64_t)id))
-                killed[dead++] = id;
-            else
-                missing[unknown++] = id;
-        }
-    }
-    ids_append(&call->reply, "cursorsKilled", killed, dead);
-    ids_append(&call->reply, "cursorsNotFound", missing, unknown);
-    ids_append(&call->reply, "cursorsAlive", NULL, 0);
-    ids_append(&call->reply, "cursorsUnknown", NULL, 0);
-    return true;
+        return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
+    return mongo_call_blocks(call) && find_many(call, &collection, &name, &find, err);
 }

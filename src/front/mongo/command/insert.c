@@ -2,6 +2,7 @@
  * bounded however many documents there are. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/command/retry.h"
 #include "front/mongo/command/validation.h"
 #include "item/bulk.h"
 
@@ -116,17 +117,24 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
     inserting->infos = ARENA_ARRAY(call->arena, struct slice, PART_MAX);
     inserting->validation.brief = inserting->errors.len >= ERRORS_TEXT_MAX;
     while (count < PART_MAX && mongo_documents_next(documents, &document)) {
+        const struct mongo_outcome inserted = {.matched = 1, .upserted = document_undefined()};
         struct item_operation *op = &operations[count++];
+        struct mongo_outcome before;
         struct mongo_item item;
 
         *op = mongo_operation(call, &inserting->collection, ITEM_CREATE);
         op->id = document_null();
+        if (mongo_retry_find(call, *index + count - 1, &before)) {
+            op->ended = true; /* well, and long ago */
+            continue;
+        }
         if (mongo_item_make(call, document, &item, &op->err) &&
             mongo_shard_key_check(&inserting->collection, item.document, &op->err)) {
             op->id = item.id;
             op->document = item.document;
             op->key = mongo_item_key(&inserting->collection, item.document);
             op->err.code = ERROR_NONE;
+            op->options.record = mongo_retry_record(call, *index + count - 1, &inserted);
             op->ended = !mongo_validation_check(&inserting->validation, item.document, SLICE_NONE,
                                                 scratch, &op->err);
             inserting->infos[count - 1] = op->ended ? call->error_info : SLICE_NONE;
@@ -163,7 +171,8 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
                                BATCH_MAX, documents.count);
     if (!mongo_collection_make(call, &inserting.name, &inserting.collection, err))
         return false;
-    if (!mongo_validation_prepare(call, &inserting.collection, asked.bypass, &inserting.validation,
+    if (!mongo_retry_load(call, &inserting.collection, err) ||
+        !mongo_validation_prepare(call, &inserting.collection, asked.bypass, &inserting.validation,
                                   err)) {
         mongo_collection_close(&inserting.collection);
         return false;

@@ -1,6 +1,7 @@
 #include "front/mongo/command/ledger.h"
 
 #include "front/mongo/command/command.h"
+#include "front/mongo/pipeline/pipeline.h"
 
 static const char *needs(const struct mongo_command *command)
 {
@@ -16,6 +17,7 @@ void mongo_ledger_print(struct buf *out)
 {
     size_t count;
     const struct mongo_command *commands = mongo_commands(&count);
+    const char *stage, *why;
 
     BUF_APPEND(out, "# Compatibility: the MongoDB API\n\n"
                     "Made by `orrery help mongo --markdown` from "
@@ -31,6 +33,9 @@ void mongo_ledger_print(struct buf *out)
                    command->run ? "yes" : "refused", needs(command), command->meaning,
                    command->admin ? "; on admin" : "");
     }
+    BUF_APPEND(out, "\n## Stages of pipelines\n\n| stage | | why |\n|---|---|---|\n");
+    for (size_t i = 0; (stage = mongo_pipeline_stage(i, &why)); i++)
+        buf_printf(out, "| `%s` | %s | %s |\n", stage, why ? "refused" : "yes", why ? why : "");
     BUF_APPEND(out, "\n## Error codes\n\nBesides these and the codes of [errors.md](errors.md), a "
                     "code without a name is called `Location` and its number.\n\n"
                     "| code | name |\n|---|---|\n");

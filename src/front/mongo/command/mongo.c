@@ -271,7 +271,9 @@ static bool call_run(struct front_call *front, struct error *err)
     if (account_is_made(call) &&
         !front_account_make(call->services, call->account.id, &call->account.account, err))
         return false;
-    return call->command->run(call, err);
+    if (!mongo_session_enter(call, err))
+        return false;
+    return mongo_session_leave(call, call->command->run(call, err), err);
 }
 
 static uint64_t call_part(const struct front_call *front)

@@ -28,6 +28,8 @@ struct mongo_options {
     const char *advertise;    /* HOST:PORT of the replica set; "": where it listens */
     int64_t cursor_ms;        /* a cursor that is not come back for so long is closed */
     size_t cursors_max;       /* open at a time; of one account half of them */
+    size_t streams_max;       /* change streams of one account */
+    bool changes;             /* they are kept */
     uint32_t connections_max; /* of the listener, for serverStatus */
     size_t sessions_max;      /* sessions that number their writes, remembered at a time */
     int64_t session_ms;       /* one that is not used for so long is forgotten */

@@ -1,8 +1,8 @@
 #include "front/mongo/command/reading.h"
 
 #include "front/kit/queries.h"
-#include "front/mongo/command/sort.h"
 #include "front/mongo/command/virtual.h"
+#include "front/mongo/pipeline/sort.h"
 #include "front/mongo/projection/projection.h"
 #include "query/expression/item.h"
 #include "throughput/cost.h"
@@ -130,7 +130,7 @@ bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, s
     if (is_given(reading->filter))
         filter = mongo_match_expression(reading->match, &build);
     if (!select_compile(reading, &build, &select, err) ||
-        !mongo_sort_compile(reading->sort, &build, &order, &order_count, err))
+        !mongo_sort_compile(reading->sort, 0, &build, &order, &order_count, err))
         return false;
     reading->plan = (struct query_plan){.query = {.filter = filter,
                                                   .select = select,
@@ -172,19 +172,76 @@ static bool virtual_page(struct mongo_call *call, const struct mongo_virtual *ma
     return true;
 }
 
+/* --- Other collections ----------------------------------------------------------------------- */
+
+struct other {
+    struct slice name;
+    struct mongo_collection collection;
+    struct other *next;
+};
+
+struct others {
+    const struct mongo_call *call;
+    struct other *first;
+};
+
+static void others_close(struct others *others)
+{
+    for (struct other *other = others->first; other; other = other->next)
+        mongo_collection_close(&other->collection);
+}
+CLEANUP_VALUE_FN(struct others, others_close)
+
+/* container is "database.collection"; empty: none. */
+static bool other_open(void *self, struct slice container, struct query_request *request,
+                       struct error *err)
+{
+    struct others *others = self;
+    struct other *other = others->first;
+    struct mongo_namespace name;
+
+    request->space = NULL;
+    if (!slice_split(container, '.', &name.database, &name.collection))
+        return true;
+    while (other && !slice_equal(other->name, container))
+        other = other->next;
+    if (!other) {
+        struct mongo_collection collection = {0};
+
+        if (!mongo_collection_open(others->call, &name, &collection, err))
+            return false;
+        other = ARENA_NEW(others->call->arena, struct other);
+        *other = (struct other){container, collection, others->first};
+        others->first = other;
+    }
+    if (other->collection.made)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "stages that read %.*s, which the server makes, are not offered",
+                               SLICE_ARG(container));
+    if (!other->collection.container)
+        return true;
+    request->space = &other->collection.space;
+    request->container = container_rid(other->collection.container);
+    return true;
+}
+
 bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *collection,
                         const struct mongo_reading *reading, struct mongo_page *page,
                         struct error *err)
 {
+    CLEANUP(others_close) struct others others = {.call = call};
     struct metered_call metered = mongo_call_metered(call);
     struct query_request request = {
-        .space = &collection->space,
+        .space = collection->container ? &collection->space : NULL,
         .call = &metered,
         .continuation = page->continuation,
         .limits = {.rows_max = page->rows_max,
                    .bytes_max = page->bytes_max,
                    .deadline_ms = page->deadline_ms},
         .order_unindexed = true,
+        .in_memory = reading->in_memory,
+        .other = other_open,
+        .other_self = &others,
         .row = page->row,
         .self = page->self,
     };
@@ -193,12 +250,16 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
 
     if (collection->made)
         return virtual_page(call, collection->made, reading, page, err);
-    request.container = container_rid(collection->container);
+    if (collection->container)
+        request.container = container_rid(collection->container);
     fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
-
     mongo_call_charged(call, &metered);
     if (fine)
         page->continuation = done.continuation;
+    else if (reading->in_memory && err->code == ERROR_QUERY_LIMIT)
+        return mongo_error_set(err, MONGO_NO_DISK_USE_ALLOWED,
+                               "Exceeded memory limit, but didn't allow external sort or spilling. "
+                               "Pass allowDiskUse:true to opt in.");
     return fine;
 }
 

@@ -23,6 +23,8 @@ struct mongo_reading {
     struct query_plan plan;
     const struct mongo_match *match;
     struct mongo_expression_options expressions; /* the variables of let */
+
+    bool in_memory; /* nothing may be kept on disk */
 };
 
 /* Compiles it. What it needs is copied into the arena. */
@@ -42,6 +44,8 @@ struct mongo_page {
     void *self;
 };
 
+/* Without a collection there are no documents but those the plan brings. Other collections that its
+ * stages name are opened for the page. MONGO_NO_DISK_USE_ALLOWED: it does not fit the memory. */
 NODISCARD bool mongo_reading_page(struct mongo_call *call,
                                   const struct mongo_collection *collection,
                                   const struct mongo_reading *reading, struct mongo_page *page,

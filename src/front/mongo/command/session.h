@@ -10,5 +10,12 @@ void mongo_call_session_name(const struct mongo_call *call, struct slice id,
 /* Appends what every reply ends with. */
 void mongo_session_reply_append(struct mongo_call *call);
 
+/* Before a command runs: if it is numbered, the call has its session for itself until it leaves. On
+ * a loop it is cold. MONGO_TRANSACTION_TOO_OLD; MONGO_INVALID_OPTIONS: fields that do not go
+ * together. */
+NODISCARD bool mongo_session_enter(struct mongo_call *call, struct error *err);
+/* After it ran, well (fine) or not; what becomes of the call. */
+NODISCARD bool mongo_session_leave(struct mongo_call *call, bool fine, struct error *err);
+
 /* The fields of sessions, versions and read concern that any command may carry. */
 NODISCARD bool mongo_session_check(const struct mongo_call *call, struct error *err);

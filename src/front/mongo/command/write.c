@@ -9,6 +9,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/retry.h"
 #include "front/mongo/command/validation.h"
 #include "front/mongo/projection/projection.h"
 #include "front/mongo/update/update.h"
@@ -33,6 +34,8 @@ struct writing {
     int32_t matched, modified; /* n and nModified */
     struct buf errors, upserted;
     uint32_t error_count, upserted_count;
+    size_t statement;                                     /* which it is at, for its record */
+    enum { IMAGE_NONE, IMAGE_BEFORE, IMAGE_AFTER } image; /* what the record keeps of it */
 };
 
 /* A document that matches, as it was seen; in an arena. */
@@ -194,10 +197,32 @@ static bool document_change(struct writing *writing, const struct statement *sta
            mongo_update_apply(statement->update, &input, arena, ret_result, err);
 }
 
-/* Writes what the document becomes, or deletes it. *ret_written false: another writer was first. */
-static bool seen_write(struct writing *writing, const struct seen *seen, struct slice after,
-                       struct arena *arena, bool *ret_written, struct error *err)
+/* What an update by operators did, for change streams; absent for a replacement. */
+static struct slice description_of(const struct mongo_update_result *result, struct arena *arena)
 {
+    const struct document_value updated = document_object(result->updated_fields),
+                                removed = document_array(result->removed_fields),
+                                truncated = document_array(result->truncated_arrays);
+    CLEANUP(buf_done) struct buf out;
+    size_t begin;
+
+    buf_init(&out, ENGINE_VALUE_MAX);
+    if (!result->updated_fields.data)
+        return SLICE_NONE;
+    begin = document_begin(&out);
+    document_append(&out, SLICE("updatedFields"), &updated);
+    document_append(&out, SLICE("removedFields"), &removed);
+    document_append(&out, SLICE("truncatedArrays"), &truncated);
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+/* Writes what the document becomes, or deletes it. *ret_written false: another writer was first. */
+static bool seen_write(struct writing *writing, const struct seen *seen,
+                       const struct mongo_update_result *result, struct arena *arena,
+                       bool *ret_written, struct error *err)
+{
+    struct slice after = result->document;
     struct item_operation op = mongo_operation(writing->call, &writing->collection,
                                                after.data ? ITEM_REPLACE : ITEM_DELETE);
     bool done;
@@ -209,6 +234,15 @@ static bool seen_write(struct writing *writing, const struct seen *seen, struct 
     if (after.data && !mongo_shard_key_keep(&writing->collection, seen->document, after, err))
         return false;
     op.options.if_match = seen->etag;
+    op.options.record = mongo_retry_record(
+        writing->call, writing->statement,
+        &(struct mongo_outcome){.matched = 1,
+                                .modified = after.data != NULL,
+                                .upserted = document_undefined(),
+                                .image = writing->image == IMAGE_BEFORE  ? seen->document
+                                         : writing->image == IMAGE_AFTER ? after
+                                                                         : SLICE_NONE});
+    op.options.description = description_of(result, arena);
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
     *ret_written = done;
@@ -256,7 +290,7 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
                                                       seen->document, arena, err))
             return false;
         if (!statement->update || result.changed) {
-            if (!seen_write(writing, seen, result.document, arena, &written, err))
+            if (!seen_write(writing, seen, &result, arena, &written, err))
                 return false;
         }
         if (written) {
@@ -276,6 +310,17 @@ static bool seen_carry_out(struct writing *writing, struct statement *statement,
 }
 
 /* --- Inserting what was not found ------------------------------------------------------------ */
+
+static void upserted_add(struct writing *writing, size_t index, const struct document_value *id)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t one = document_append_object_begin(&writing->upserted,
+                                              document_index_key(writing->upserted_count++, text));
+
+    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
+    document_append(&writing->upserted, SLICE("_id"), id);
+    document_end(&writing->upserted, one);
+}
 
 /* Where to insert follows from the filter: of a sharded collection it has to say the whole key, and
  * what is inserted has to have it. */
@@ -325,8 +370,6 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     struct query_slot slot;
     struct mongo_item item;
     struct slice document;
-    char text[DOCUMENT_INDEX_SIZE];
-    size_t one;
 
     context_begin(&context, &slot, SLICE_NONE, writing, call->arena);
     slot.value = document_undefined();
@@ -347,6 +390,12 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     op.id = item.id;
     op.key = mongo_item_key(&writing->collection, item.document);
     op.document = item.document;
+    op.options.record = mongo_retry_record(
+        call, writing->statement,
+        &(struct mongo_outcome){.matched = 1,
+                                .upserted = item.id,
+                                .image =
+                                    writing->image == IMAGE_AFTER ? item.document : SLICE_NONE});
     statement->upserted = item.id;
     if (!item_operation_run(&op, err)) {
         mongo_call_charged(call, &op.metered);
@@ -355,11 +404,7 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     mongo_call_charged(call, &op.metered);
     statement->after = item.document;
     writing->matched++;
-    one = document_append_object_begin(&writing->upserted,
-                                       document_index_key(writing->upserted_count++, text));
-    document_append_int32(&writing->upserted, SLICE("index"), (int32_t)index);
-    document_append(&writing->upserted, SLICE("_id"), &item.id);
-    document_end(&writing->upserted, one);
+    upserted_add(writing, index, &item.id);
     return true;
 }
 
@@ -483,9 +528,29 @@ static bool all_run(struct writing *writing, struct statement *statement, size_t
            upsert_insert(writing, statement, index, err);
 }
 
+/* It was carried out before: it counts as it did then. */
+static void outcome_take(struct writing *writing, const struct mongo_outcome *outcome, size_t index)
+{
+    writing->matched += outcome->matched;
+    writing->modified += outcome->modified;
+    if (outcome->upserted.type != DOCUMENT_UNDEFINED)
+        upserted_add(writing, index, &outcome->upserted);
+}
+
 static bool statement_run(struct writing *writing, struct statement *statement, size_t index,
                           struct error *err)
 {
+    struct mongo_outcome before;
+
+    if (mongo_retry_is_on(writing->call) && statement->multi)
+        return mongo_error_set(err, MONGO_INVALID_OPTIONS,
+                               "Cannot use (or request) retryable writes with %s",
+                               statement->update ? "multi=true" : "limit=0");
+    if (mongo_retry_find(writing->call, index, &before)) {
+        outcome_take(writing, &before, index);
+        return true;
+    }
+    writing->statement = index;
     return statement->multi ? all_run(writing, statement, index, err)
                             : one_run(writing, statement, index, err);
 }
@@ -688,6 +753,10 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
                                BATCH_MAX, statements.count);
     if (!collection_open(&writing, command.bypass, err))
         return false;
+    if (!mongo_retry_load(call, &writing.collection, err)) {
+        mongo_collection_close(&writing.collection);
+        return false;
+    }
     buf_init(&writing.errors, MONGO_BSON_BYTES_MAX);
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     statements_run(&writing, &statements, update, command.ordered);
@@ -800,6 +869,20 @@ static bool modification_answer(struct writing *writing, const struct statement 
     return true;
 }
 
+/* The command was carried out before: its image is that of then. */
+static bool modification_found(struct writing *writing, struct statement *statement,
+                               const struct modification *asked)
+{
+    struct mongo_outcome before;
+
+    if (!mongo_retry_find(writing->call, 0, &before))
+        return false;
+    outcome_take(writing, &before, 0);
+    statement->upserted = before.upserted;
+    *(asked->new_one ? &statement->after : &statement->before) = before.image;
+    return true;
+}
+
 /* A duplicate is the command's error here, with the words and fields of a write error. */
 bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
 {
@@ -823,10 +906,13 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                    .upsert = asked.upsert,
                                    .upserted = document_undefined()};
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
+    writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
     fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
            (asked.remove ||
             update_prepare(call, &asked.update, asked.array_filters, &statement, err)) &&
-           one_run(&writing, &statement, 0, err) &&
+           mongo_retry_load(call, &writing.collection, err) &&
+           (modification_found(&writing, &statement, &asked) ||
+            one_run(&writing, &statement, 0, err)) &&
            modification_answer(&writing, &statement, &asked, err);
     mongo_collection_close(&writing.collection);
     buf_done(&writing.upserted);

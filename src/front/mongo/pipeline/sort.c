@@ -1,7 +1,7 @@
 /* A document sorts by the least value that its path leads to, and where the order descends by the
  * greatest: a path leads through every element of an array. What is missing is null; an array
  * without elements comes before that. */
-#include "front/mongo/command/sort.h"
+#include "front/mongo/pipeline/sort.h"
 
 #include "document/bson.h"
 #include "document/order.h"
@@ -13,6 +13,7 @@ struct key_node {
     struct query_expression head;
     const struct slice *components;
     size_t count;
+    uint32_t slot;
     bool descending;
 };
 
@@ -99,7 +100,7 @@ static bool key_evaluate(const struct query_expression *expression, struct query
 {
     struct walk walk = {.node = (const struct key_node *)expression, .context = context};
 
-    if (!descend(&walk, &context->slots[0].value, 0, err))
+    if (!descend(&walk, &context->slots[walk.node->slot].value, 0, err))
         return false;
     *ret_value = walk.any ? walk.best : document_null();
     return true;
@@ -138,7 +139,7 @@ static bool direction_read(const struct document_value *value, bool *ret_descend
     return true;
 }
 
-bool mongo_sort_compile(struct slice sort, struct query_build *build,
+bool mongo_sort_compile(struct slice sort, uint32_t slot, struct query_build *build,
                         const struct query_order **ret_order, size_t *ret_count, struct error *err)
 {
     struct query_order *order;
@@ -152,7 +153,7 @@ bool mongo_sort_compile(struct slice sort, struct query_build *build,
     order = ARENA_ARRAY(build->arena, struct query_order, KEYS_MAX);
     document_iter_init(&iter, sort);
     while (document_iter_next(&iter)) {
-        const struct query_expression *item = query_variable(build, 0);
+        const struct query_expression *item = query_variable(build, slot);
         struct key_node *node;
         bool descending = false;
 
@@ -170,6 +171,7 @@ bool mongo_sort_compile(struct slice sort, struct query_build *build,
         if (!build->failed) {
             node->components = components_split(iter.key, build->arena, &node->count);
             node->descending = descending;
+            node->slot = slot;
         }
         order[count++] = (struct query_order){&node->head, descending};
     }

@@ -1,0 +1,154 @@
+/* aggregate: a pipeline over a collection, or over documents that a stage of it brings. */
+#include "front/mongo/command/arguments.h"
+#include "front/mongo/command/cursor.h"
+#include "front/mongo/command/view.h"
+#include "front/mongo/pipeline/pipeline.h"
+
+struct aggregate {
+    struct slice pipeline, cursor, let, collation;
+    struct document_value hint;
+    bool explain;
+    struct document_value allow_disk_use;
+};
+
+static const struct mongo_field aggregate_fields[] = {
+    {"pipeline", MONGO_FIELD_ARRAY, offsetof(struct aggregate, pipeline), true},
+    {"cursor", MONGO_FIELD_OBJECT, offsetof(struct aggregate, cursor)},
+    {"explain", MONGO_FIELD_BOOL, offsetof(struct aggregate, explain)},
+    {"allowDiskUse", MONGO_FIELD_VALUE, offsetof(struct aggregate, allow_disk_use)},
+    {"let", MONGO_FIELD_OBJECT, offsetof(struct aggregate, let)},
+    {"collation", MONGO_FIELD_OBJECT, offsetof(struct aggregate, collation)},
+    {"hint", MONGO_FIELD_VALUE, offsetof(struct aggregate, hint)},
+    {"bypassDocumentValidation", MONGO_FIELD_ANY}, /* there are no validators yet */
+};
+
+struct cursor_options {
+    int64_t batch_size;
+};
+
+static bool is_value(const struct document_value *value)
+{
+    return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
+}
+
+/* The hint {$natural: 1} is what is done, and _id is where it can be used. */
+static bool hint_is_fine(const struct document_value *hint)
+{
+    struct document_value ignored;
+
+    if (!is_value(hint))
+        return true;
+    if (hint->type == DOCUMENT_STRING)
+        return slice_equal(hint->text, SLICE("_id_"));
+    return hint->type == DOCUMENT_OBJECT &&
+           (document_find(hint->document, SLICE("$natural"), &ignored) ||
+            document_find(hint->document, SLICE("_id"), &ignored));
+}
+
+static bool aggregate_check(const struct aggregate *aggregate, struct error *err)
+{
+    if (aggregate->explain)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "aggregate: explain is not offered yet");
+    if (!aggregate->cursor.data)
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "The 'cursor' option is required, except for aggregate with the "
+                               "explain argument");
+    if (is_value(&aggregate->allow_disk_use) && aggregate->allow_disk_use.type != DOCUMENT_BOOL)
+        return mongo_error_set(err, MONGO_TYPE_MISMATCH,
+                               "BSON field 'aggregate.allowDiskUse' is the wrong type '%s', "
+                               "expected type 'bool'",
+                               mongo_type_name(aggregate->allow_disk_use.type));
+    return hint_is_fine(&aggregate->hint) ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "aggregate: hint is not offered yet");
+}
+
+static bool batch_read(struct slice cursor, struct mongo_batch_terms *ret_terms, struct error *err)
+{
+    static const struct mongo_field fields[] = {
+        {"batchSize", MONGO_FIELD_SIZE, offsetof(struct cursor_options, batch_size)}};
+    struct cursor_options options = {0};
+    struct document_value value;
+
+    if (!mongo_fields_read(cursor, "aggregate.cursor", fields, ARRAY_LEN(fields), &options, err))
+        return false;
+    *ret_terms = (struct mongo_batch_terms){
+        .given = document_find(cursor, SLICE("batchSize"), &value) && is_value(&value),
+        .size = options.batch_size};
+    return true;
+}
+
+/* *ret_alone: {aggregate: 1}. */
+static bool target_read(const struct mongo_call *call, struct mongo_namespace *ret_name,
+                        bool *ret_alone, struct error *err)
+{
+    double number;
+
+    *ret_alone = document_is_number(&call->target);
+    if (!*ret_alone)
+        return mongo_call_namespace(call, ret_name, err);
+    if (!document_to_double(&call->target, &number) || number != 1)
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "Invalid command format: the 'aggregate' field must specify a "
+                               "collection name or 1");
+    *ret_name = (struct mongo_namespace){call->message.database, SLICE("$cmd.aggregate")};
+    return mongo_database_check(ret_name->database, err);
+}
+
+/* A view that a stage names. */
+static bool view_find(void *self, struct slice database, struct slice collection,
+                      struct arena *arena, struct slice *ret_base, struct slice *ret_pipeline,
+                      struct error *err)
+{
+    const struct mongo_namespace name = {database, collection};
+    struct mongo_view view;
+
+    *ret_pipeline = SLICE_NONE;
+    if (!mongo_view_resolve(self, &name, &view, err))
+        return false;
+    if (!view.depth)
+        return true;
+    *ret_base = arena_copy(arena, view.on.collection);
+    *ret_pipeline = arena_copy(arena, view.pipeline);
+    return true;
+}
+
+bool mongo_aggregate(struct mongo_call *call, struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = NULL;
+    struct aggregate aggregate = {0};
+    struct mongo_pipeline_options options;
+    struct mongo_batch_terms terms;
+    struct mongo_pipeline pipeline;
+    struct mongo_namespace name;
+    struct mongo_view view = {0};
+    struct query_build build;
+    bool alone;
+
+    if (!target_read(call, &name, &alone, err) ||
+        !mongo_arguments_read(call, aggregate_fields, ARRAY_LEN(aggregate_fields), &aggregate,
+                              err) ||
+        !aggregate_check(&aggregate, err) || !batch_read(aggregate.cursor, &terms, err) ||
+        (!alone && !mongo_view_resolve(call, &name, &view, err)))
+        return false;
+    cursor = mongo_cursor_new(call, &name);
+    options = (struct mongo_pipeline_options){.database = name.database,
+                                              .collection = alone ? SLICE_NONE : name.collection,
+                                              .let = aggregate.let,
+                                              .collation = aggregate.collation,
+                                              .prefix = view.depth ? view.pipeline : SLICE_NONE,
+                                              .host = {.view = view_find, .self = call}};
+    build = (struct query_build){
+        .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
+        return false;
+    cursor->reading.plan = pipeline.plan;
+    cursor->reading.in_memory =
+        aggregate.allow_disk_use.type == DOCUMENT_BOOL && !aggregate.allow_disk_use.boolean;
+    if (view.depth)
+        cursor->base = arena_copy(cursor->arena, view.on.collection);
+    if (!pipeline.collectionless &&
+        !mongo_collection_open(call, view.depth ? &view.on : &name, &collection, err))
+        return false;
+    return mongo_cursor_first(call, TAKE(cursor), &collection, &terms, err);
+}

@@ -1,0 +1,110 @@
+// Pipelines through the vendor's driver: stages, cursors, counting.
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { mongo } from './mongo.js';
+
+const rejects = (promise, code) => assert.rejects(promise, (error) => {
+  assert.equal(error.code, code, `${error.code}: ${error.message}`);
+  return true;
+});
+
+test('countDocuments and estimatedDocumentCount agree', async (t) => {
+  const { db } = await mongo(t);
+  const items = db.collection('items');
+  assert.equal(await items.countDocuments({}), 0);
+  await items.insertMany(Array.from({ length: 250 }, (_, i) => ({ _id: i, even: i % 2 === 0 })));
+  assert.equal(await items.countDocuments({}), 250);
+  assert.equal(await items.countDocuments({ even: true }), 125);
+  assert.equal(await items.countDocuments({ even: true }, { skip: 5, limit: 10 }), 10);
+  assert.equal(await items.estimatedDocumentCount(), 250);
+});
+
+test('a pipeline filters, groups, sorts and shapes', async (t) => {
+  const { db } = await mongo(t);
+  const orders = db.collection('orders');
+  await orders.insertMany([
+    { _id: 1, who: 'ann', sum: 5, tags: ['a', 'b'] },
+    { _id: 2, who: 'bob', sum: 7, tags: [] },
+    { _id: 3, who: 'ann', sum: 11, tags: ['b'] },
+    { _id: 4, who: 'cyd', sum: 13 },
+  ]);
+  const run = (...pipeline) => orders.aggregate(pipeline).toArray();
+  assert.deepEqual(await run({ $match: { sum: { $gt: 5 } } }, { $sort: { _id: -1 } }, { $project: { who: 1 } }),
+    [{ _id: 4, who: 'cyd' }, { _id: 3, who: 'ann' }, { _id: 2, who: 'bob' }]);
+  assert.deepEqual(await run({ $group: { _id: '$who', sum: { $sum: '$sum' }, n: { $sum: 1 } } }, { $sort: { _id: 1 } }),
+    [{ _id: 'ann', sum: 16, n: 2 }, { _id: 'bob', sum: 7, n: 1 }, { _id: 'cyd', sum: 13, n: 1 }]);
+  assert.deepEqual(await run({ $unwind: '$tags' }, { $sortByCount: '$tags' }),
+    [{ _id: 'b', count: 2 }, { _id: 'a', count: 1 }]);
+  assert.deepEqual(await run({ $unwind: { path: '$tags', includeArrayIndex: 'i', preserveNullAndEmptyArrays: true } },
+    { $sort: { _id: 1, i: 1 } }, { $project: { tags: 1, i: { $cond: [{ $eq: ['$i', null] }, null, { $add: ['$i', 0] }] } } }),
+  [{ _id: 1, tags: 'a', i: 0 }, { _id: 1, tags: 'b', i: 1 }, { _id: 2, i: null }, { _id: 3, tags: 'b', i: 0 }, { _id: 4, i: null }]);
+  assert.deepEqual(await run({ $skip: 1 }, { $limit: 2 }, { $count: 'n' }), [{ n: 2 }]);
+  assert.deepEqual(await run({ $match: { who: 'zed' } }, { $count: 'n' }), []);
+  assert.deepEqual(await run({ $facet: { a: [{ $match: { who: 'ann' } }, { $count: 'n' }], b: [{ $sort: { sum: -1 } }, { $limit: 1 }] } }),
+    [{ a: [{ n: 2 }], b: [{ _id: 4, who: 'cyd', sum: 13 }] }]);
+  assert.deepEqual(await run({ $match: { _id: 1 } }, { $addFields: { 'x.y': { $add: ['$sum', 1] } } }, { $unset: ['tags', 'who'] }),
+    [{ _id: 1, sum: 5, x: { y: 6 } }]);
+  assert.deepEqual(await run({ $match: { _id: 1 } }, { $replaceWith: { a: '$sum' } }), [{ a: 5 }]);
+});
+
+test('documents of other collections are looked up', async (t) => {
+  const { db } = await mongo(t);
+  await db.collection('a').insertMany([{ _id: 1, k: 1 }, { _id: 2, k: [2, 3] }, { _id: 3 }]);
+  await db.collection('b').insertMany([{ _id: 10, f: 1 }, { _id: 11, f: [1, 2] }, { _id: 12, f: null }, { _id: 13 }, { _id: 14, f: 3 }]);
+  const ids = (document) => ({ _id: document._id, found: document.found.map((d) => d._id).sort() });
+  const found = await db.collection('a').aggregate([
+    { $lookup: { from: 'b', localField: 'k', foreignField: 'f', as: 'found' } }, { $sort: { _id: 1 } }]).toArray();
+  assert.deepEqual(found.map(ids), [{ _id: 1, found: [10, 11] }, { _id: 2, found: [11, 14] }, { _id: 3, found: [12, 13] }]);
+  const piped = await db.collection('a').aggregate([
+    { $lookup: { from: 'b', let: { id: '$_id' }, pipeline: [
+      { $match: { $expr: { $eq: ['$_id', { $add: ['$$id', 10] }] } } }, { $project: { f: 0 } }], as: 'found' } },
+    { $sort: { _id: 1 } }]).toArray();
+  assert.deepEqual(piped.map(ids), [{ _id: 1, found: [11] }, { _id: 2, found: [12] }, { _id: 3, found: [13] }]);
+  const none = await db.collection('a').aggregate([{ $lookup: { from: 'none', localField: 'k', foreignField: 'f', as: 'found' } }]).toArray();
+  assert.deepEqual(none.map((d) => d.found), [[], [], []]);
+  const both = await db.collection('a').aggregate([{ $unionWith: 'b' }, { $count: 'n' }]).toArray();
+  assert.deepEqual(both, [{ n: 8 }]);
+  const graph = db.collection('people');
+  await graph.insertMany([{ _id: 'a', boss: 'b' }, { _id: 'b', boss: 'c' }, { _id: 'c', boss: 'a' }, { _id: 'd', boss: 'a' }]);
+  const [chain] = await graph.aggregate([{ $match: { _id: 'd' } }, { $graphLookup: {
+    from: 'people', startWith: '$boss', connectFromField: 'boss', connectToField: '_id', as: 'up', depthField: 'depth' } }]).toArray();
+  assert.deepEqual(chain.up.sort((x, y) => (x._id < y._id ? -1 : 1)).map((d) => [d._id, Number(d.depth)]), [['a', 0], ['b', 1], ['c', 2]]);
+});
+
+test('results come batch by batch, and a cursor can be killed', async (t) => {
+  const { db } = await mongo(t);
+  const items = db.collection('items');
+  await items.insertMany(Array.from({ length: 1000 }, (_, i) => ({ _id: i, group: i % 300 })));
+  for (const pipeline of [[], [{ $sort: { group: 1, _id: 1 } }], [{ $group: { _id: '$group', n: { $sum: 1 } } }], [{ $addFields: { x: 1 } }]]) {
+    const whole = await items.aggregate(pipeline).toArray();
+    const cursor = items.aggregate(pipeline, { batchSize: 7 });
+    const seen = [];
+    for await (const document of cursor) seen.push(document);
+    assert.equal(seen.length, whole.length);
+    assert.equal(new Set(seen.map((d) => d._id)).size, whole.length);
+  }
+  const empty = await db.command({ aggregate: 'items', pipeline: [], cursor: { batchSize: 0 } });
+  assert.equal(empty.cursor.firstBatch.length, 0);
+  const killed = await db.command({ killCursors: 'items', cursors: [empty.cursor.id] });
+  assert.deepEqual(killed.cursorsKilled, [empty.cursor.id]);
+  await rejects(db.command({ getMore: empty.cursor.id, collection: 'items' }), 43);
+});
+
+test('what is no pipeline is refused with its code', async (t) => {
+  const { db } = await mongo(t);
+  const run = (pipeline, rest = {}) => db.command({ aggregate: 'items', pipeline, cursor: {}, ...rest });
+  await rejects(db.command({ aggregate: 'items', pipeline: [] }), 9);
+  await rejects(run([{ $foo: 1 }]), 40324);
+  await rejects(run([{}]), 40323);
+  await rejects(run([{ $match: {}, $sort: { a: 1 } }]), 40323);
+  await rejects(run(['x']), 14);
+  await rejects(run(Array(1001).fill({ $match: {} })), 9);
+  await rejects(run([{ $group: { n: { $sum: 1 } } }]), 15955);
+  await rejects(run([{ $group: { _id: 1, n: 1 } }]), 40234);
+  await rejects(run([{ $facet: { a: [{ $facet: {} }] } }]), 40600);
+  await rejects(run([{ $match: {} }, { $collStats: {} }]), 40602);
+  await rejects(run([{ $limit: 0 }]), 15958);
+  await rejects(run([{ $project: { a: 1, b: 0 } }]), 31254);
+  await rejects(db.command({ aggregate: 1, pipeline: [{ $match: {} }], cursor: {} }), 73);
+  assert.deepEqual((await db.command({ aggregate: 1, pipeline: [{ $documents: [{ a: 1 }, { a: 2 }] }, { $match: { a: 2 } }], cursor: {} })).cursor.firstBatch, [{ a: 2 }]);
+});
