@@ -32,7 +32,8 @@ const read = (text) => typedOf(JSON.parse(text.replace(doubles, (_, string, numb
 
 const casesOf = (name) => readFileSync(join(root, 'tests/cases/mongo', `${name}.json`), 'utf8')
   .split('\n').map((line) => line.replace(/,$/, '')).filter((line) => line.startsWith('{"') && !line.startsWith('{"cases"'))
-  .filter(sendable).map((text) => ({ text, ...read(text) }));
+  .filter(sendable).map((text) => ({ text, ...read(text) }))
+  .filter(({ code }) => Number(code) !== 238); // what a part refuses for want of the others, a server does
 
 const shown = (value) => EJSON.stringify(value, { relaxed: false });
 
@@ -98,6 +99,7 @@ test('filters find what their cases say, whatever else the collection holds', as
         continue;
       }
       if ([...(of.yes ?? []), ...(of.no ?? [])].some((document) => '_id' in document)) continue;
+      if (/(min|max|additional)Properties/.test(of.text)) continue; // documents have one more here: _id
       const ids = (await collection.find(of.filter, { projection: { _id: 1 } }).toArray()).map(({ _id }) => _id).sort();
       const own = ids.filter((id) => id.startsWith(`case-${String(i).padStart(3, '0')}-`));
       assert.equal(new Set(ids).size, ids.length, `${of.text} finds a document twice`);
@@ -149,7 +151,6 @@ test('projections show of documents what their cases say', async (t) => {
   await everyWay(t, async (way, make) => {
     const collection = await make(`projection${ways.indexOf(way)}`);
     for (const of of cases) {
-      if (Number(of.code) === 238) continue; // of the part alone, which has nobody to compute for it
       await collection.deleteMany({});
       await collection.insertOne(of.document);
       const found = collection.find(of.query ?? {}, { projection: of.projection }).toArray();

@@ -294,7 +294,8 @@ static const struct query_implied *element_imply(const struct query_implying *im
         ways_add(&elements, query_operand_elements(implying, &ways.list[i].operand), false, false);
     if (elements.full)
         return NULL;
-    return imply(implying, node->children[0], &elements);
+    /* {$elemMatch: {}} is true of every element, and still wants one */
+    return query_implied_inexact(implying, imply(implying, node->children[0], &elements));
 }
 
 /* A predicate of the elements themselves. */
