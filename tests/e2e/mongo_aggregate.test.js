@@ -108,3 +108,57 @@ test('what is no pipeline is refused with its code', async (t) => {
   await rejects(db.command({ aggregate: 1, pipeline: [{ $match: {} }], cursor: {} }), 73);
   assert.deepEqual((await db.command({ aggregate: 1, pipeline: [{ $documents: [{ a: 1 }, { a: 2 }] }, { $match: { a: 2 } }], cursor: {} })).cursor.firstBatch, [{ a: 2 }]);
 });
+
+test('$out replaces a collection at once, and leaves it as it was when it fails', async (t) => {
+  const { db } = await mongo(t);
+  const from = db.collection('from');
+  await from.insertMany(Array.from({ length: 3000 }, (_, i) => ({ _id: i, g: i % 10, v: i })));
+  const out = db.collection('out');
+  await from.aggregate([{ $group: { _id: '$g', s: { $sum: '$v' } } }, { $out: 'out' }]).toArray();
+  assert.equal(await out.countDocuments(), 10);
+  await from.aggregate([{ $match: { g: { $lt: 3 } } }, { $out: { db: 'shop', coll: 'out' } }]).toArray();
+  assert.equal(await out.countDocuments(), 900);
+  await rejects(from.aggregate([{ $project: { _id: '$g' } }, { $out: 'out' }]).toArray(), 11000);
+  assert.equal(await out.countDocuments(), 900);
+  assert.deepEqual((await db.listCollections().toArray()).map(({ name }) => name).sort(), ['from', 'out']);
+  await rejects(from.aggregate([{ $out: 'out' }, { $match: {} }]).toArray(), 40601);
+});
+
+test('$merge does with each document what it was told', async (t) => {
+  const { db } = await mongo(t);
+  const into = db.collection('m');
+  await into.insertMany([{ _id: 1, a: 1 }, { _id: 2, a: 2 }]);
+  const merge = (spec, ...documents) => db.aggregate([{ $documents: documents }, { $merge: spec }]).toArray();
+  const all = () => into.find().sort({ _id: 1 }).toArray();
+  await merge('m', { _id: 1, b: 9 }, { _id: 3, b: 8 });
+  assert.deepEqual(await all(), [{ _id: 1, a: 1, b: 9 }, { _id: 2, a: 2 }, { _id: 3, b: 8 }]);
+  await merge({ into: 'm', whenMatched: 'replace', whenNotMatched: 'discard' }, { _id: 2, z: 1 }, { _id: 7, z: 1 });
+  assert.deepEqual(await all(), [{ _id: 1, a: 1, b: 9 }, { _id: 2, z: 1 }, { _id: 3, b: 8 }]);
+  await merge({ into: 'm', whenMatched: 'keepExisting' }, { _id: 2, z: 5 }, { _id: 7, z: 1 });
+  assert.deepEqual((await all()).slice(1), [{ _id: 2, z: 1 }, { _id: 3, b: 8 }, { _id: 7, z: 1 }]);
+  await rejects(merge({ into: 'm', whenMatched: 'fail' }, { _id: 2, z: 5 }), 11000);
+  await merge({ into: 'm', whenMatched: [{ $set: { n: { $add: ['$$new.z', '$z'] } } }] }, { _id: 2, z: 5 }, { _id: 8, q: 1 });
+  assert.deepEqual((await all()).filter(({ _id }) => _id === 2 || _id === 8), [{ _id: 2, z: 1, n: 6 }, { _id: 8, q: 1 }]);
+  await merge({ into: 'm', let: { k: '$z' }, whenMatched: [{ $set: { n: '$$k' } }] }, { _id: 2, z: 50 });
+  assert.equal((await into.findOne({ _id: 2 })).n, 50);
+  await rejects(merge({ into: 'm', whenNotMatched: 'fail' }, { _id: 99 }), 13113);
+  await rejects(merge({ into: 'm', on: 'z' }, { _id: 99, z: 1 }), 51183);
+  await rejects(merge({ into: 'm', whenMatched: 'keepExisting', whenNotMatched: 'fail' }, { _id: 1 }), 51181);
+});
+
+test('documents are updated by pipelines', async (t) => {
+  const { db } = await mongo(t);
+  const c = db.collection('c');
+  await c.insertMany([{ _id: 1, a: 1, b: { c: 2 } }, { _id: 2, a: 5 }]);
+  const { modifiedCount } = await c.updateMany({}, [{ $set: { s: { $add: ['$a', 1] }, 'b.d': '$a' } }, { $unset: 'a' }]);
+  assert.equal(modifiedCount, 2);
+  assert.deepEqual(await c.find().sort({ _id: 1 }).toArray(), [{ _id: 1, b: { c: 2, d: 1 }, s: 2 }, { _id: 2, s: 6, b: { d: 5 } }]);
+  await c.updateOne({ _id: 1 }, [{ $replaceWith: { x: '$s' } }]);
+  assert.deepEqual(await c.findOne({ _id: 1 }), { _id: 1, x: 2 });
+  await c.updateOne({ _id: 9 }, [{ $set: { n: 1 } }], { upsert: true });
+  assert.deepEqual(await c.findOne({ _id: 9 }), { _id: 9, n: 1 });
+  const found = await c.findOneAndUpdate({ _id: 2 }, [{ $set: { s: { $multiply: ['$s', '$$k'] } } }], { returnDocument: 'after', let: { k: 10 } });
+  assert.deepEqual(found, { _id: 2, s: 60, b: { d: 5 } });
+  await rejects(c.updateOne({ _id: 1 }, [{ $match: {} }]), 72);
+  await rejects(c.updateOne({ _id: 1 }, [{ $set: { _id: 5 } }]), 66);
+});

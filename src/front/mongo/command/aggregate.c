@@ -1,6 +1,7 @@
 /* aggregate: a pipeline over a collection, or over documents that a stage of it brings. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
+#include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
 
@@ -150,5 +151,12 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     if (!pipeline.collectionless &&
         !mongo_collection_open(call, view.depth ? &view.on : &name, &collection, err))
         return false;
+    if (pipeline.target.kind != MONGO_TARGET_CLIENT) {
+        if (!mongo_target_check(call, &pipeline.target, err) ||
+            !mongo_target_run(call, &pipeline.target, &collection, &cursor->reading, err))
+            return false;
+        mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
+        return true;
+    }
     return mongo_cursor_first(call, TAKE(cursor), &collection, &terms, err);
 }

@@ -11,6 +11,7 @@
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/retry.h"
 #include "front/mongo/command/validation.h"
+#include "front/mongo/pipeline/pipeline.h"
 #include "front/mongo/projection/projection.h"
 #include "front/mongo/update/update.h"
 #include "item/bulk.h"
@@ -622,17 +623,53 @@ static const struct mongo_field change_fields[] = {
     {"c", MONGO_FIELD_VALUE, offsetof(struct change, variables)},
 };
 
-static bool update_prepare(struct mongo_call *call, const struct document_value *update,
-                           struct slice array_filters, struct statement *statement,
-                           struct error *err)
+/* What an update consists of besides the documents it is for. */
+struct changing {
+    const struct document_value *update;
+    struct slice array_filters;
+    const struct document_value *constants; /* of a pipeline, `c`; NULL: none */
+};
+
+/* A pipeline sees the variables of `let`, and of `c` behind them. */
+struct pipeline_scope {
+    const struct mongo_expression_options *outer;
+    struct slice constants;
+};
+
+static bool pipeline_compile(void *self, struct slice pipeline, struct query_build *build,
+                             const struct query_expression **ret_document, struct error *err)
+{
+    const struct pipeline_scope *scope = self;
+    struct mongo_expression_options options = {0};
+
+    return mongo_expression_let(scope->constants, scope->outer, build, &options.variables,
+                                &options.variable_count, err) &&
+           mongo_pipeline_update(pipeline, &options, build, ret_document, err);
+}
+
+static bool update_prepare(struct mongo_call *call, const struct changing *changing,
+                           struct statement *statement, struct error *err)
 {
     struct query_build build = {
         .arena = call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    struct pipeline_scope scope = {.outer = &statement->reading.expressions};
+    const struct mongo_update_options options = {.array_filters = changing->array_filters,
+                                                 .multi = statement->multi,
+                                                 .pipeline = pipeline_compile,
+                                                 .pipeline_self = &scope};
 
-    return mongo_update_compile(
-        update,
-        &(struct mongo_update_options){.array_filters = array_filters, .multi = statement->multi},
-        &build, &statement->update, err);
+    if (changing->constants && is_given(changing->constants)) {
+        if (changing->update->type != DOCUMENT_ARRAY)
+            return mongo_error_set(err, 51198,
+                                   "Constant values may only be specified for pipeline updates");
+        if (changing->constants->type != DOCUMENT_OBJECT)
+            return mongo_error_set(err, MONGO_TYPE_MISMATCH,
+                                   "BSON field 'update.updates.c' is the wrong type '%s', "
+                                   "expected type 'object'",
+                                   mongo_type_name(changing->constants->type));
+        scope.constants = changing->constants->document;
+    }
+    return mongo_update_compile(changing->update, &options, &build, &statement->update, err);
 }
 
 static bool change_read(struct mongo_call *call, struct slice document,
@@ -644,8 +681,6 @@ static bool change_read(struct mongo_call *call, struct slice document,
                            &change, err) ||
         !options_check("update", &change.hint, err))
         return false;
-    if (is_given(&change.variables))
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "update: c is not offered yet");
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
                                                     .collation = change.collation,
@@ -655,7 +690,9 @@ static bool change_read(struct mongo_call *call, struct slice document,
                                         .upsert = change.upsert,
                                         .upserted = document_undefined()};
     return mongo_reading_prepare(&ret_statement->reading, call->arena, err) &&
-           update_prepare(call, &change.u, change.array_filters, ret_statement, err);
+           update_prepare(call,
+                          &(struct changing){&change.u, change.array_filters, &change.variables},
+                          ret_statement, err);
 }
 
 /* --- update and delete ----------------------------------------------------------------------- */
@@ -909,7 +946,8 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
     writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
     fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
            (asked.remove ||
-            update_prepare(call, &asked.update, asked.array_filters, &statement, err)) &&
+            update_prepare(call, &(struct changing){&asked.update, asked.array_filters, NULL},
+                           &statement, err)) &&
            mongo_retry_load(call, &writing.collection, err) &&
            (modification_found(&writing, &statement, &asked) ||
             one_run(&writing, &statement, 0, err)) &&

@@ -578,9 +578,17 @@ bool mongo_update_compile(const struct document_value *update,
     struct mongo_update *made = ARENA_NEW(build->arena, struct mongo_update);
 
     options = options ? options : &none;
-    if (update->type == DOCUMENT_ARRAY)
+    if (update->type == DOCUMENT_ARRAY && !options->pipeline)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
                                "updates by an aggregation pipeline are not supported");
+    if (update->type == DOCUMENT_ARRAY) {
+        if (options->array_filters.data)
+            return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                                   "arrayFilters may not be specified for pipeline-syle updates");
+        *ret_update = made;
+        return options->pipeline(options->pipeline_self, update->document, build, &made->pipeline,
+                                 err);
+    }
     if (update->type != DOCUMENT_OBJECT)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "Update argument must be either an object or an array");

@@ -65,22 +65,40 @@ static struct slice with_id(struct slice document, const struct document_value *
     return arena_copy(arena, buf_slice(&buf));
 }
 
-static bool replacement_apply(const struct mongo_update *update,
-                              const struct mongo_update_input *input, struct arena *arena,
-                              struct slice *ret_document, struct error *err)
+static bool replacement_apply(struct slice replacement, const struct mongo_update_input *input,
+                              struct arena *arena, struct slice *ret_document, struct error *err)
 {
     struct document_value before, after;
     bool has_id = find_id(input->document, &before);
 
-    if (has_id && find_id(update->document, &after)) {
+    if (has_id && find_id(replacement, &after)) {
         if (document_compare(DOCUMENT_ORDER_MONGO, &before, &after) != 0)
             return mongo_error_set(err, MONGO_IMMUTABLE_FIELD,
                                    "After applying the update, the (immutable) field '_id' was "
                                    "found to have been altered to _id: %.*s",
                                    SLICE_ARG(mongo_text_value(&after, arena)));
     }
-    *ret_document = with_id(update->document, has_id ? &before : NULL, arena);
+    *ret_document = with_id(replacement, has_id ? &before : NULL, arena);
     return true;
+}
+
+/* --- Pipelines -------------------------------------------------------------------------------- */
+
+static bool pipeline_apply(const struct mongo_update *update,
+                           const struct mongo_update_input *input, struct arena *arena,
+                           struct slice *ret_document, struct error *err)
+{
+    struct query_slot *slot = &input->context->slots[0], around = *slot;
+    struct document_value after;
+    bool made;
+
+    *slot = (struct query_slot){.value = document_object(input->document)};
+    made = query_evaluate(update->pipeline, input->context, &after, err);
+    *slot = around;
+    if (!made)
+        return false;
+    assert(after.type == DOCUMENT_OBJECT); /* of shapes and roots */
+    return replacement_apply(after.document, input, arena, ret_document, err);
 }
 
 /* --- Modifiers -------------------------------------------------------------------------------- */
@@ -120,8 +138,11 @@ static bool modifiers_apply(const struct mongo_update *update,
 static bool apply(const struct mongo_update *update, const struct mongo_update_input *input,
                   struct arena *arena, struct slice *ret_document, struct error *err)
 {
-    return update->replacement ? replacement_apply(update, input, arena, ret_document, err)
-                               : modifiers_apply(update, input, arena, ret_document, err);
+    if (update->pipeline)
+        return pipeline_apply(update, input, arena, ret_document, err);
+    return update->replacement
+               ? replacement_apply(update->document, input, arena, ret_document, err)
+               : modifiers_apply(update, input, arena, ret_document, err);
 }
 
 bool mongo_update_apply(const struct mongo_update *update, const struct mongo_update_input *input,

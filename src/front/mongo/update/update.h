@@ -1,8 +1,8 @@
 /* Update: what an update of MongoDB does to a document, compiled once and applied to many.
  *
- * An update is a document of modifiers ({$set: {a: 1}}) or a replacement. Applying it takes BSON
- * and gives BSON, says whether anything changed, and what: the updateDescription of change streams.
- * The document before is never touched.
+ * An update is a document of modifiers ({$set: {a: 1}}), a replacement, or a pipeline. Applying it
+ * takes BSON and gives BSON, says whether anything changed, and what: the updateDescription of
+ * change streams. The document before is never touched.
  *
  * Errors are those of front/mongo/error.h, with MongoDB's codes and words. */
 #pragma once
@@ -16,9 +16,14 @@ struct mongo_update; /* immutable, in the arena of its build */
 struct mongo_update_options {
     struct slice array_filters; /* a BSON array; absent: none */
     bool multi;                 /* which a replacement may not be */
+
+    /* Compiles a pipeline to what it makes of the document in slot 0. NULL: those are refused. */
+    bool (*pipeline)(void *self, struct slice pipeline, struct query_build *build,
+                     const struct query_expression **ret_document, struct error *err);
+    void *pipeline_self;
 };
 
-/* update is an object; a pipeline is an array, and refused by name. options NULL: none. What is
+/* update is an object, or an array: a pipeline. options NULL: none. What is
  * needed of update is copied into the build's arena. */
 NODISCARD bool mongo_update_compile(const struct document_value *update,
                                     const struct mongo_update_options *options,

@@ -83,6 +83,7 @@ struct update_modifier {
 struct mongo_update {
     bool replacement, positional;
     struct slice document;                   /* of a replacement */
+    const struct query_expression *pipeline; /* what becomes of the document in slot 0; or NULL */
     const struct update_modifier *modifiers; /* by path */
     size_t count;
 };
