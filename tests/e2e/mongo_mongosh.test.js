@@ -12,7 +12,7 @@ const run = promisify(execFile);
 async function mongosh(t, server, script, database = 'shop') {
   const home = scratch(t);
   const { stdout } = await run(process.execPath, [
-    join(root, 'tests/e2e/node_modules/mongosh/bin/mongosh.js'), '--quiet', '--norc', `${server.mongo}${database}`, '--eval', script,
+    join(root, 'tests/e2e/node_modules/mongosh/bin/mongosh.js'), '--quiet', '--norc', `${server.mongo.replace(/\/?$/, '/')}${database}`, '--eval', script,
   ], { env: { ...environment({}), HOME: home, MONGOSH_FORCE_DISABLE_TELEMETRY_FOR_TESTING: '1' }, timeout: 120_000 });
   return stdout.trim();
 }
