@@ -42,7 +42,7 @@ struct caretaker {
 
     struct mutex lock;
     struct condition wake;
-    bool stopping;             /* under lock */
+    bool stopping, woken;      /* under lock */
     struct remaking *remaking; /* under lock; changed by the caretaker alone */
     uint64_t rounds;
     int64_t until_ms; /* the time of the account that is being visited */
@@ -436,9 +436,10 @@ static bool caretaker_pause(struct caretaker *caretaker)
     bool stopping = false;
 
     WITH_LOCK (&caretaker->lock) {
-        while (!caretaker->stopping &&
+        while (!caretaker->stopping && !caretaker->woken &&
                condition_wait_until(&caretaker->wake, &caretaker->lock, until))
             ;
+        caretaker->woken = false;
         stopping = caretaker->stopping;
     }
     return !stopping;
@@ -454,6 +455,14 @@ static void caretaker_main(void *context)
 
         if (!caretaker_round(caretaker, &done, &err))
             log_error(caretaker->log, "background work on a container failed", &err);
+    }
+}
+
+void caretaker_wake(struct caretaker *caretaker)
+{
+    WITH_LOCK (&caretaker->lock) {
+        caretaker->woken = true;
+        condition_signal(&caretaker->wake);
     }
 }
 

@@ -26,5 +26,8 @@ CLEANUP_FN(struct caretaker *, caretaker_free)
  * remade. */
 unsigned caretaker_progress(struct caretaker *caretaker, struct container *container);
 
+/* Somebody waits for what it has to do: the next round begins at once. */
+void caretaker_wake(struct caretaker *caretaker);
+
 /* One round over all containers. *ret_done: how many items and records were removed or remade. */
 NODISCARD bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error *err);

@@ -82,6 +82,67 @@ bool catalogue_index_drop(struct catalogue *catalogue, struct slice account, str
     return redefine(&change, &found, definition_without_index(fields, name, change.arena), err);
 }
 
+static bool is_dropped(const struct catalogue_index_change *asked, struct slice name)
+{
+    for (size_t i = 0; i < asked->drop_count; i++)
+        if (slice_equal(asked->drop[i], name))
+            return true;
+    return false;
+}
+
+/* The elements of the list of indexes as it will be. */
+static struct slice changed_list(const struct definition_fields *fields,
+                                 const struct catalogue_index_change *asked, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf list;
+    char text[DOCUMENT_INDEX_SIZE];
+    uint32_t count = 0;
+    size_t begin;
+
+    buf_init(&list, BUF_DEFAULT_MAX);
+    begin = document_begin(&list);
+    for (size_t i = 0; i < fields->index_count; i++) {
+        struct slice name = fields->indexes[i]->name;
+        struct document_value value = document_object(definition_index_document(fields, name));
+
+        if (!is_dropped(asked, name))
+            document_append(&list, document_index_key(count++, text), &value);
+    }
+    for (size_t i = 0; i < asked->add_count; i++) {
+        struct document_value value = document_object(asked->add[i]);
+
+        document_append(&list, document_index_key(count++, text), &value);
+    }
+    document_end(&list, begin);
+    return arena_copy(arena, buf_slice(&list));
+}
+
+bool catalogue_indexes_change(struct catalogue *catalogue, struct slice account,
+                              struct slice database, struct slice id,
+                              const struct catalogue_index_change *asked, struct error *err)
+{
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+    const struct definition_fields *fields;
+    struct catalogue_found found;
+
+    if (!catalogue_change_begin(catalogue, &change, err) ||
+        !catalogue_find_container(change.root, account, database, id, false, &found, err))
+        return false;
+    fields = definition_fields(found.container->definition);
+    for (size_t i = 0; i < asked->add_count; i++) {
+        struct document_value name;
+
+        if (!document_find(asked->add[i], SLICE("name"), &name) || name.type != DOCUMENT_STRING)
+            return error_set(err, ERROR_BAD_REQUEST, "an index needs a name");
+        if (definition_index(fields, name.text) && !is_dropped(asked, name.text))
+            return catalogue_name_taken(err, "index", name.text);
+    }
+    return redefine(
+        &change, &found,
+        definition_with_indexes(fields, changed_list(fields, asked, change.arena), change.arena),
+        err);
+}
+
 struct catalogue_index *catalogue_indexes(struct container *container, struct caretaker *caretaker,
                                           struct arena *arena, size_t *ret_count)
 {

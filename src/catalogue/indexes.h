@@ -20,6 +20,21 @@ NODISCARD bool catalogue_index_drop(struct catalogue *catalogue, struct slice ac
                                     struct slice database, struct slice id, struct slice name,
                                     struct error *err);
 
+/* Several at once, as one change: those of these names go, then these are added; one that goes and
+ * comes back with the same entries is not built again. ERROR_NAME_TAKEN also where two that are
+ * added have one name. */
+struct catalogue_index_change {
+    const struct slice *drop; /* names; those that are not there are passed over */
+    size_t drop_count;
+    const struct slice *add; /* BSON, as above */
+    size_t add_count;
+};
+
+NODISCARD bool catalogue_indexes_change(struct catalogue *catalogue, struct slice account,
+                                        struct slice database, struct slice id,
+                                        const struct catalogue_index_change *asked,
+                                        struct error *err);
+
 struct catalogue_index {
     const struct index_definition *definition; /* its state too */
     struct slice document;                     /* BSON: as it is shown; of one that failed, why */

@@ -93,6 +93,9 @@ struct slice definition_with_index(const struct definition_fields *fields, struc
                                    struct arena *arena);
 struct slice definition_without_index(const struct definition_fields *fields, struct slice name,
                                       struct arena *arena);
+/* array: the elements of `orrery.indexes`. */
+struct slice definition_with_indexes(const struct definition_fields *fields, struct slice array,
+                                     struct arena *arena);
 /* words: of each index in its order that has changed. */
 struct slice definition_with_states(const struct definition_fields *fields,
                                     const struct index_words *words, const bool *changed,

@@ -265,8 +265,8 @@ bool definition_indexes_same(const struct definition_fields *a, const struct def
 /* --- Documents that say something else ------------------------------------------------------- */
 
 /* The document of a definition, with these elements as its indexes. */
-static struct slice with_indexes(const struct definition_fields *fields, struct slice array,
-                                 struct arena *arena)
+struct slice definition_with_indexes(const struct definition_fields *fields, struct slice array,
+                                     struct arena *arena)
 {
     const struct document_value value = document_array(array);
     struct document_value orrery = document_undefined();
@@ -319,7 +319,7 @@ static struct slice edited(const struct definition_fields *fields, struct slice 
         document_append(&array, document_index_key(count, text), &value);
     }
     document_end(&array, begin);
-    return with_indexes(fields, buf_slice(&array), arena);
+    return definition_with_indexes(fields, buf_slice(&array), arena);
 }
 
 struct slice definition_with_index(const struct definition_fields *fields, struct slice index,
@@ -352,5 +352,5 @@ struct slice definition_with_states(const struct definition_fields *fields,
         document_append(&array, document_index_key((uint32_t)i, text), &value);
     }
     document_end(&array, begin);
-    return with_indexes(fields, buf_slice(&array), arena);
+    return definition_with_indexes(fields, buf_slice(&array), arena);
 }

@@ -31,6 +31,11 @@ static bool parts_check(const struct index_parts *parts, struct error *err)
     if (parts->sparse && parts->filter_count)
         return error_set(err, ERROR_BAD_REQUEST, "index \"%.*s\" cannot be both sparse and partial",
                          SLICE_ARG(parts->name));
+    if (parts->counted && (!parts->multikey || !parts->part_count))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "index \"%.*s\": arrays are counted where they are gone through, which "
+                         "takes multikey and a key",
+                         SLICE_ARG(parts->name));
     if (parts->expires && parts->expire_after_s < 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "index \"%.*s\": items cannot expire before their time",
@@ -99,6 +104,7 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .part_count = parts->part_count,
         .order = parts->order,
         .multikey = parts->multikey,
+        .counted = parts->counted,
         .hidden = parts->hidden,
         .sparse = parts->sparse,
         .unique = parts->unique,
@@ -158,7 +164,7 @@ static bool filters_same(const struct index_definition *a, const struct index_de
     for (size_t i = 0; i < a->filter_count; i++) {
         const struct index_condition *p = &a->filter[i], *q = &b->filter[i];
 
-        if (!paths_same(&p->path, &q->path) || p->comparison != q->comparison ||
+        if (!paths_same(&p->path, &q->path) || p->comparison != q->comparison || p->any != q->any ||
             document_compare(DOCUMENT_ORDER_MONGO, &p->value, &q->value) != 0)
             return false;
     }
@@ -167,8 +173,9 @@ static bool filters_same(const struct index_definition *a, const struct index_de
 
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b)
 {
-    if (a->kind != b->kind || a->multikey != b->multikey || a->sparse != b->sparse ||
-        a->unique != b->unique || !slice_equal(a->prefix, b->prefix) || !filters_same(a, b))
+    if (a->kind != b->kind || a->multikey != b->multikey || a->counted != b->counted ||
+        a->sparse != b->sparse || a->unique != b->unique || !slice_equal(a->prefix, b->prefix) ||
+        !filters_same(a, b))
         return false;
     for (size_t i = 0; i < a->part_count; i++)
         if (!paths_same(&a->parts[i].path, &b->parts[i].path) ||

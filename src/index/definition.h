@@ -46,12 +46,15 @@ enum index_comparison {
     INDEX_LESS_EQUAL,
     INDEX_GREATER,
     INDEX_GREATER_EQUAL,
+    INDEX_TYPE, /* values of the types whose numbers in BSON are the value, a list */
 };
 
-/* Of a partial index: only items that meet all its conditions have entries. A condition is met if
- * any value at its path meets it, elements of an array at its end being such values; values of
- * other types than its own never do. */
+/* Of a partial index: only items that meet all its conditions have entries; of those that are
+ * alternatives to each other one is enough. A condition is met if any value at its path meets it,
+ * elements of an array at its end being such values; values of other types than its own never do.
+ */
 struct index_condition {
+    uint32_t any; /* conditions with the same number are alternatives; 0: it is none */
     struct document_path path;
     enum index_comparison comparison;
     struct document_value value;
@@ -77,6 +80,7 @@ struct index_definition {
     enum document_order order;
     bool multikey; /* elements of arrays have entries, and a property that is missing is null; if
                       not, an array is a value and a property that is missing undefined */
+    bool counted;  /* arrays on the way of each part are counted: index_array_name */
     bool hidden;   /* kept, but not for plans */
     bool sparse;   /* items with none of its paths have no entry */
     enum index_unique unique;
@@ -126,6 +130,23 @@ struct index_kind {
     const struct index_state_functions *state; /* NULL: it has entries alone */
 };
 
+/* The sums of a definition that is `counted`: in how many items a part of it met an array. Where no
+ * item did, each has one entry, and ranges of one path can be put together. The name of a sum is
+ * the part and the number of segments that lead to the array. */
+enum { INDEX_ARRAY_NAME_LEN = 2 };
+
+struct index_array {
+    uint8_t part, depth;
+};
+
+static inline bool index_array_read(struct slice name, struct index_array *ret_array)
+{
+    if (name.len != INDEX_ARRAY_NAME_LEN)
+        return false;
+    *ret_array = (struct index_array){name.data[0], name.data[1]};
+    return true;
+}
+
 extern const struct index_kind index_kind_ordered;
 extern const struct index_kind index_kind_wildcard;
 
@@ -140,7 +161,7 @@ struct index_parts {
     size_t include_count, exclude_count;           /* none included: all */
     enum document_order order;
     struct slice collation; /* "simple" or none */
-    bool multikey, hidden, sparse;
+    bool multikey, counted, hidden, sparse;
     enum index_unique unique;
     enum index_state state;
     bool expires;
@@ -179,6 +200,18 @@ const char *index_state_name(enum index_state state);
 /* Are all entries of one entries of the other? The name does not matter, nor what plans are told.
  */
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b);
+
+/* Of a wildcard: does every scalar at this path of properties have an entry? */
+bool index_definition_covers(const struct index_definition *definition,
+                             const struct document_path *path);
+
+/* The beginning of the entries of one path of a wildcard, in the arena. */
+struct slice index_definition_path_prefix(const struct index_definition *definition,
+                                          const struct document_path *path, struct arena *arena);
+
+/* What a hashed part has in place of a value that is no array. */
+struct document_value index_value_hash(enum document_order order,
+                                       const struct document_value *value);
 
 struct index_entry {
     struct slice bytes; /* in the arena */

@@ -8,12 +8,15 @@
  *      "order": "sql" or "mongo",
  *      "collation": "simple",
  *      "multikey": true, "hidden": true, "sparse": true,
+ *      "arrays": "counted",                with multikey: whether items have arrays there is known
+ *      "source": {...},                    in the words of the language it is from; kept as it is
  *      "unique": "logicalPartition",
  *      "expireAfterSeconds": 60,
  *      "state": "ready", "building" or "failed",
  *      "failure": {"reason": "...", "conflicts": [...]},                    of one that failed
- *      "filter": [{"path": "/a", "comparison": "exists", "equal", "less", "lessOrEqual", "greater"
- *                  or "greaterOrEqual", "value": 1}, ...]}
+ *      "filter": [{"path": "/a", "comparison": "exists", "equal", "less", "lessOrEqual", "greater",
+ *                  "greaterOrEqual" or "type", "value": 1,
+ *                  "any": 1}, ...]}        those with the same number: one of them is enough
  *
  * Number, format, state and failure are the server's: whoever defines an index may send back what
  * it was shown of them, and they are not looked at (index_definition_words).
@@ -74,8 +77,8 @@ static bool unknown(const struct reading *r, struct slice name)
 static const char *const directions[] = {"ascending", "descending"};
 static const char *const orders[] = {"sql", "mongo"};
 static const char *const scopes[] = {"logicalPartition"};
-static const char *const comparisons[] = {"exists",      "equal",   "less",
-                                          "lessOrEqual", "greater", "greaterOrEqual"};
+static const char *const comparisons[] = {"exists",  "equal",          "less", "lessOrEqual",
+                                          "greater", "greaterOrEqual", "type"};
 
 static bool part_read(const struct reading *r, struct slice object, struct index_part *part)
 {
@@ -202,6 +205,13 @@ static bool condition_read(const struct reading *r, struct slice object,
         } else if (slice_equal(iter.key, SLICE("value"))) {
             has_value = true;
             condition->value = iter.value; /* in the arena, as the whole definition is */
+        } else if (slice_equal(iter.key, SLICE("any"))) {
+            int64_t number;
+
+            if (!document_to_int64(&iter.value, &number) || number < 1 ||
+                number > INDEX_CONDITIONS_MAX)
+                return wrong(r, "\"any\" of a condition must be from 1 to 32");
+            condition->any = (uint32_t)number;
         } else {
             return unknown(r, iter.key);
         }
@@ -210,6 +220,8 @@ static bool condition_read(const struct reading *r, struct slice object,
         has_value == (comparison == INDEX_EXISTS))
         return wrong(r, "a condition has a path, a comparison and, but for exists, a value");
     condition->comparison = (enum index_comparison)comparison;
+    if (condition->comparison == INDEX_TYPE && condition->value.type != DOCUMENT_ARRAY)
+        return wrong(r, "the value of the comparison \"type\" is a list of numbers");
     return true;
 }
 
@@ -297,6 +309,20 @@ static bool sparse_read(struct reading *r, const struct document_value *value)
     return flag_read(r, value, &r->parts.sparse);
 }
 
+static bool arrays_read(struct reading *r, const struct document_value *value)
+{
+    static const char *const words[] = {"counted"};
+    size_t word;
+
+    r->parts.counted = true;
+    return word_read(r, value, words, ARRAY_LEN(words), "\"arrays\" must be \"counted\"", &word);
+}
+
+static bool source_read(struct reading *r, const struct document_value *value)
+{
+    return value->type == DOCUMENT_OBJECT || wrong(r, "\"source\" must be an object");
+}
+
 static bool unique_read(struct reading *r, const struct document_value *value)
 {
     size_t scope;
@@ -349,7 +375,8 @@ static const struct member {
     {SLICE("hidden"), hidden_read},       {SLICE("sparse"), sparse_read},
     {SLICE("unique"), unique_read},       {SLICE("expireAfterSeconds"), expire_read},
     {SLICE("filter"), filter_read},       {SLICE("state"), state_read},
-    {SLICE("failure"), failure_read},
+    {SLICE("failure"), failure_read},     {SLICE("arrays"), arrays_read},
+    {SLICE("source"), source_read},
 };
 
 static const struct slice server_members[] = {SLICE("number"), SLICE("format"), SLICE("state"),

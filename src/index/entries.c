@@ -44,6 +44,7 @@ static void walk_init(struct index_walk *w, struct slice item, struct arena *are
     w->bytes = w->work = 0;
     w->full = INDEX_FULL_NOT;
     w->claims = false;
+    w->arrays = NULL;
     w->entries = ARENA_ARRAY(arena, struct index_entry, w->capacity);
 }
 

@@ -12,6 +12,9 @@
 
 #include <xxhash.h>
 
+/* Places of arrays that are told of one item: of every part the first few. */
+enum { ARRAYS_MAX = 4 * INDEX_PARTS_MAX };
+
 /* One path, so far. */
 struct place {
     struct document_value value;
@@ -19,6 +22,8 @@ struct place {
     bool is_end; /* value is what is indexed, be it an array */
     bool missing;
 };
+
+static void arrays_add(struct index_arrays *arrays, size_t part, size_t depth);
 
 static const struct document_path *path_of(const struct index_definition *definition, size_t part)
 {
@@ -29,21 +34,27 @@ static const struct document_path *path_of(const struct index_definition *defini
 
 static bool hash_refuse(struct error *err)
 {
-    return error_set(err, ERROR_BAD_REQUEST, "a hashed index cannot hold the array of an item");
+    return error_set(err, ERROR_HASHED_ARRAY, "a hashed index cannot hold the array of an item");
+}
+
+struct document_value index_value_hash(enum document_order order,
+                                       const struct document_value *value)
+{
+    CLEANUP(buf_done) struct buf key;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    document_key_append(order, value, &key);
+    return document_int64((int64_t)XXH3_64bits(key.data, key.len));
 }
 
 static bool value_hash(struct index_walk *w, struct document_value *value, struct error *err)
 {
-    CLEANUP(buf_done) struct buf key;
-    uint64_t hash;
-
-    buf_init(&key, BUF_DEFAULT_MAX);
     if (value->type == DOCUMENT_ARRAY)
         return hash_refuse(err);
-    document_key_append(w->definition->order, value, &key);
-    index_walk_work(w, index_bytes_work(key.len));
-    hash = XXH3_64bits(key.data, key.len);
-    *value = document_int64((int64_t)hash);
+    if (value->type == DOCUMENT_OBJECT || value->type == DOCUMENT_STRING)
+        index_walk_work(w, index_bytes_work(value->type == DOCUMENT_OBJECT ? value->document.len
+                                                                           : value->text.len));
+    *value = index_value_hash(w->definition->order, value);
     return true;
 }
 
@@ -154,6 +165,14 @@ static void place_step(struct index_walk *w, const struct document_path *path, s
     }
 }
 
+static struct slice last_name(const struct index_definition *definition, size_t part)
+{
+    const struct document_path *path = path_of(definition, part);
+    struct slice name = path->segments[path->count - 1].name;
+
+    return slice_first(name, MIN(name.len, (size_t)60));
+}
+
 /* The array that some of the places stand before; NULL: none. False: there are two. */
 static bool array_find(const struct index_definition *definition, const struct place *places,
                        const uint8_t **ret_array, size_t *ret_first, struct error *err)
@@ -165,9 +184,9 @@ static bool array_find(const struct index_definition *definition, const struct p
         if (definition->parts[i].hashed)
             return hash_refuse(err);
         if (*ret_array && *ret_array != places[i].value.document.data)
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "cannot index parallel arrays: two paths of an index lead to arrays "
-                             "side by side");
+            return error_set(
+                err, ERROR_PARALLEL_ARRAYS, "cannot index parallel arrays [%.*s] [%.*s]",
+                SLICE_ARG(last_name(definition, i)), SLICE_ARG(last_name(definition, *ret_first)));
         if (!*ret_array)
             *ret_first = i;
         *ret_array = places[i].value.document.data;
@@ -177,6 +196,14 @@ static bool array_find(const struct index_definition *definition, const struct p
 
 static bool walk_places(const struct index_definition *definition, struct place *places,
                         struct index_walk *w, struct error *err);
+
+static void arrays_note(const struct index_definition *definition, const struct place *places,
+                        struct index_walk *w)
+{
+    for (size_t i = 0; i < definition->part_count; i++)
+        if (!places[i].is_end && places[i].at < 128)
+            arrays_add(w->arrays, i, places[i].at);
+}
 
 /* element NULL: the array is empty. */
 static bool walk_element(const struct index_definition *definition, const struct place *before,
@@ -214,8 +241,10 @@ static bool walk_places(const struct index_definition *definition, struct place 
         place_step(w, path_of(definition, i), &places[i]);
     if (!array_find(definition, places, &array, &first, err))
         return false;
+    if (array && w->arrays)
+        arrays_note(definition, places, w);
     if (!array)
-        return put_entry(definition, places, w, err);
+        return w->arrays || put_entry(definition, places, w, err);
     document_iter_init(&iter, places[first].value.document);
     while (!w->full && document_iter_next(&iter)) {
         any = true;
@@ -252,10 +281,60 @@ static bool ordered_check(const struct index_definition *definition, struct erro
     return true;
 }
 
+/* --- Arrays that are counted ------------------------------------------------------------------ */
+
+static void arrays_add(struct index_arrays *arrays, size_t part, size_t depth)
+{
+    uint8_t name[] = {(uint8_t)part, (uint8_t)depth};
+
+    for (size_t i = 0; i < arrays->count; i++)
+        if (memcmp(arrays->sums[i].name.data, name, sizeof name) == 0)
+            return;
+    if (!arrays->sums)
+        arrays->sums = ARENA_ARRAY(arrays->arena, struct index_sum, ARRAYS_MAX);
+    if (arrays->count == ARRAYS_MAX)
+        return;
+    arrays->sums[arrays->count++] = (struct index_sum){
+        .name = arena_copy(arrays->arena, slice_of(name, sizeof name)), .amounts = {1}};
+}
+
+/* An item that cannot be in the index adds nothing: it is refused where its entries are made. */
+static bool ordered_sums(const struct index_definition *definition, struct slice item,
+                         struct arena *arena, struct index_sum **ret_sums, size_t *ret_count,
+                         struct error *err)
+{
+    struct index_arrays arrays = {.arena = arena};
+    struct index_walk walk = {.definition = definition, .arena = arena, .arrays = &arrays};
+
+    *ret_count = 0;
+    *ret_sums = NULL;
+    if (!definition->counted || !index_walk_takes(&walk, item))
+        return true;
+    if (!ordered_entries(definition, item, &walk, err))
+        return false;
+    *ret_sums = arrays.sums;
+    *ret_count = arrays.count;
+    return true;
+}
+
+static const struct index_state_functions ordered_state = {.sums = ordered_sums};
+
 const struct index_kind index_kind_ordered = {
-    .name = "ordered", .check = ordered_check, .entries = ordered_entries};
+    .name = "ordered", .check = ordered_check, .entries = ordered_entries, .state = &ordered_state};
 
 /* --- Filters --------------------------------------------------------------------------------- */
+
+static bool type_is_listed(enum document_type type, struct slice list)
+{
+    struct document_iter iter;
+    int64_t number;
+
+    document_iter_init(&iter, list);
+    while (document_iter_next(&iter))
+        if (document_to_int64(&iter.value, &number) && number == (int64_t)type)
+            return true;
+    return false;
+}
 
 static bool value_meets(const struct index_condition *condition, enum document_order order,
                         const struct document_value *value)
@@ -267,6 +346,8 @@ static bool value_meets(const struct index_condition *condition, enum document_o
     buf_init(&key, BUF_DEFAULT_MAX);
     if (condition->comparison == INDEX_EXISTS)
         return true;
+    if (condition->comparison == INDEX_TYPE)
+        return type_is_listed(value->type, condition->value.document);
     /* The first byte of a key is the place of its type in the order. */
     document_key_append_cut(order, value, 1, &key);
     rank = key.data[0];
@@ -328,12 +409,31 @@ static bool any_meets(struct index_walk *w, const struct index_condition *condit
     return false;
 }
 
+/* Alternatives are looked at where the first of them stands. */
+static bool condition_is_met(struct index_walk *w, size_t at, struct slice item)
+{
+    const struct index_definition *definition = w->definition;
+    const struct index_condition *condition = &definition->filter[at];
+
+    if (!condition->any)
+        return any_meets(w, condition, document_object(item), 0);
+    for (size_t i = 0; i < definition->filter_count; i++) {
+        if (definition->filter[i].any != condition->any)
+            continue;
+        if (i < at)
+            return true;
+        if (any_meets(w, &definition->filter[i], document_object(item), 0))
+            return true;
+    }
+    return false;
+}
+
 bool index_walk_takes(struct index_walk *w, struct slice item)
 {
     const struct index_definition *definition = w->definition;
 
     for (size_t i = 0; i < definition->filter_count; i++)
-        if (!any_meets(w, &definition->filter[i], document_object(item), 0))
+        if (!condition_is_met(w, i, item))
             return false;
     return true;
 }

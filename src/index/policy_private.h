@@ -112,6 +112,12 @@ enum {
                               level of nesting, and one number */
 };
 
+/* Which parts of a definition met arrays, instead of entries. */
+struct index_arrays {
+    struct arena *arena;
+    struct index_sum *sums; /* NULL: none yet */
+    size_t count;
+};
 /* Why a walk has ended before its time. */
 enum index_full { INDEX_FULL_NOT, INDEX_FULL_ENTRIES, INDEX_FULL_BYTES, INDEX_FULL_WORK };
 
@@ -128,7 +134,8 @@ struct index_walk {
     size_t bytes;      /* of all entries */
     uint64_t work;     /* steps so far */
     enum index_full full;
-    bool claims; /* whole values are put, without the definition's prefix */
+    struct index_arrays *arrays; /* arrays are noted, nothing is put; NULL: the other way round */
+    bool claims;                 /* whole values are put, without the definition's prefix */
     struct index_path path;
 };
 

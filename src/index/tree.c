@@ -243,3 +243,27 @@ bool index_policy_covers_undefined(const struct index_policy *policy,
     found = tree_find(policy->tree, path->segments, path->count);
     return path->end != DOCUMENT_PATH_END_ALL && found.node && found.node->named;
 }
+
+bool index_definition_covers(const struct index_definition *definition,
+                             const struct document_path *path)
+{
+    struct found found;
+
+    if (!definition->tree)
+        return false;
+    found = tree_find(definition->tree, path->segments, path->count);
+    if (found.node && found.node->scalar != INDEX_RULE_NONE)
+        return found.node->scalar == INDEX_RULE_INCLUDE;
+    return found.included;
+}
+
+struct slice index_definition_path_prefix(const struct index_definition *definition,
+                                          const struct document_path *path, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf prefix;
+
+    buf_init(&prefix, BUF_DEFAULT_MAX);
+    buf_append_slice(&prefix, definition->prefix);
+    index_path_append(path, &prefix);
+    return arena_copy(arena, buf_slice(&prefix));
+}

@@ -290,11 +290,12 @@ static bool entry_seek(struct cursor *cursor, struct slice a, struct slice b, st
 
 /* Length of the values at the start of bytes. */
 static bool values_length(const struct cursor_request *request, struct slice bytes,
-                          size_t *ret_length, struct error *err)
+                          size_t *ret_length, size_t *ret_kept, struct error *err)
 {
     struct slice rest = bytes;
     bool cut;
 
+    *ret_kept = 0;
     for (size_t i = 0; i < request->value_count; i++) {
         uint8_t inverted[INDEX_VALUE_MAX];
         struct slice value = rest, behind;
@@ -308,8 +309,12 @@ static bool values_length(const struct cursor_request *request, struct slice byt
         if (!document_key_skip_cut(request->order, INDEX_VALUE_MAX, &behind, &cut, err))
             return false;
         rest = slice_skip(rest, value.len - behind.len);
+        if (i + 1 == request->kept_count)
+            *ret_kept = bytes.len - rest.len;
     }
     *ret_length = bytes.len - rest.len;
+    if (!request->kept_count)
+        *ret_kept = *ret_length;
     return true;
 }
 
@@ -407,10 +412,10 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
     struct slice bytes = slice_skip(entry->key, 1 + request->path.len), value, routing;
     bool in, ended, found;
     uint64_t number;
-    size_t length;
+    size_t length, kept;
 
     *ret_verdict = PASSED;
-    if (!values_length(request, bytes, &length, err))
+    if (!values_length(request, bytes, &length, &kept, err))
         return false;
     if (bytes.len < length + NUMBER_SIZE)
         return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
@@ -441,7 +446,7 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
         return routing_pass(cursor, value, routing, err);
     *ret_verdict = WANTED;
     *hit = (struct cursor_hit){
-        .value = value,
+        .value = slice_first(value, kept),
         .routing = routing,
         .number = number,
         .key = buf_slice(&cursor->key),
@@ -512,13 +517,13 @@ static bool is_whole(const struct cursor_request *request)
 static bool last_decode(const struct cursor *cursor, struct cursor_hit *hit, struct error *err)
 {
     struct slice bytes = slice_skip(buf_slice(&cursor->key), 1 + cursor->request.path.len);
-    size_t length;
+    size_t length, kept;
 
-    if (!values_length(&cursor->request, bytes, &length, err))
+    if (!values_length(&cursor->request, bytes, &length, &kept, err))
         return false;
     if (bytes.len < length + NUMBER_SIZE)
         return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
-    *hit = (struct cursor_hit){.value = slice_first(bytes, length),
+    *hit = (struct cursor_hit){.value = slice_first(bytes, kept),
                                .routing =
                                    slice_of(bytes.data + length, bytes.len - length - NUMBER_SIZE),
                                .number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE)};

@@ -69,6 +69,7 @@ struct cursor_request {
     struct slice path;                 /* index_path_append, or the prefix of a composite index */
     size_t value_count;                /* 1, or as many as the composite index has paths */
     enum document_order order;         /* of its entries */
+    size_t kept_count;                 /* hits have so many of the values; 0: all */
     const bool *descending;            /* of a composite index */
     const struct cursor_range *ranges; /* ascending, apart from each other */
     size_t range_count;

@@ -23,6 +23,7 @@ static struct engine_range due_range(uint8_t class, int64_t last_due_s, struct a
 struct due {
     const struct index_definition *index;
     struct engine_range ranges[2]; /* dates, and numbers as seconds since 1970 */
+    size_t range_count;            /* MongoDB takes numbers for no dates */
 };
 
 static bool is_due(const struct item *item, void *context)
@@ -37,7 +38,7 @@ static bool is_due(const struct item *item, void *context)
         !index_definition_entries(due->index, item->document, arena, &entries, &count, &unused))
         return false;
     for (size_t i = 0; i < count; i++)
-        for (size_t r = 0; r < ARRAY_LEN(due->ranges); r++)
+        for (size_t r = 0; r < due->range_count; r++)
             if (slice_compare(entries[i].bytes, slice_skip(due->ranges[r].min, 1)) >= 0 &&
                 slice_compare(entries[i].bytes, slice_skip(due->ranges[r].max, 1)) < 0)
                 return true;
@@ -156,11 +157,11 @@ static bool sweep_index(const struct item_scope *scope, const struct index_defin
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     int64_t last_ms = now_ms - (int64_t)index->expire_after_s * 1000;
-    struct due due = {.index = index};
+    struct due due = {.index = index, .range_count = index->order == DOCUMENT_ORDER_MONGO ? 1 : 2};
 
     due.ranges[0] = due_values(index, document_date(last_ms), arena);
     due.ranges[1] = due_values(index, document_int64(last_ms / 1000), arena);
-    for (size_t i = 0; i < ARRAY_LEN(due.ranges); i++)
+    for (size_t i = 0; i < due.range_count; i++)
         if (!sweep_range(scope, &due, &due.ranges[i], max, removed, err))
             return false;
     return true;

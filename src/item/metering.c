@@ -116,6 +116,8 @@ int64_t metering_refused_cru(const struct error *err)
     case ERROR_KEY_MISMATCH:
     case ERROR_PATCH_CONDITION:
     case ERROR_TOO_LARGE:
+    case ERROR_PARALLEL_ARRAYS:
+    case ERROR_HASHED_ARRAY:
         return cost_write_refused(0);
     default:
         return 0;

@@ -257,8 +257,13 @@ static bool claim_check(struct transaction *transaction, const struct transactio
     if (!owned ||
         owner_yield(transaction, place_of(transaction, claim->change), owner, evicted, err))
         return true;
-    if (err->code != ERROR_UNIQUE_KEY || !claim->conflict.data)
+    if (err->code != ERROR_UNIQUE_KEY)
         return false;
+    if (!claim->conflict.data)
+        return claim->index ? error_set(err, ERROR_UNIQUE_KEY,
+                                        "unique index constraint violation: index \"%.*s\"",
+                                        SLICE_ARG(claim->index->name))
+                            : false;
     write_set_conflict(section->set, claim); /* the index is being built: nothing is refused */
     return true;
 }

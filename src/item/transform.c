@@ -195,7 +195,8 @@ bool transform_run(const struct item_scope *scope, struct slice position, size_t
         if (item.header.policy_version == scope->policy_version)
             continue;
         if (!item_remake(scope, &item, moment, one, err)) {
-            if (err->code != ERROR_BAD_REQUEST && err->code != ERROR_TOO_LARGE)
+            if (err->code != ERROR_BAD_REQUEST && err->code != ERROR_TOO_LARGE &&
+                err->code != ERROR_PARALLEL_ARRAYS && err->code != ERROR_HASHED_ARRAY)
                 return false;
             step.refused = refused_by(scope, &item, one);
             step.refusal = *err;

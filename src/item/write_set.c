@@ -826,6 +826,7 @@ static bool unique_indexes_build(struct builder *b, struct error *err)
             continue;
         if (!claim_put(b, new.keys[i], building ? conflict_key(b, new.keys[i]) : SLICE_NONE, err))
             return false;
+        b->set->claims[b->set->claim_count - 1].index = new.definitions[i];
     }
     return true;
 }

@@ -79,6 +79,7 @@ struct write_set_unique {
     struct slice key;
     struct slice conflict; /* put instead where another item owns it; data NULL: that is refused */
     const struct write_set_change *change;
+    const struct index_definition *index; /* by which it is; NULL: a unique key */
 };
 const struct write_set_unique *write_set_uniques(const struct write_set *set, size_t *ret_count);
 

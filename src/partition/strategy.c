@@ -79,25 +79,29 @@ int strategy_compare_bytes(const struct partition_definition *definition UNUSED,
     return slice_compare(a, b);
 }
 
-/* A routing key or the beginning of one, up to a whole component; FF may follow. */
+static bool is_end(struct slice bytes)
+{
+    return bytes.len == 0 || (bytes.len == 1 && bytes.data[0] == 0xFF);
+}
+
+/* A routing key or the beginning of one, up to a whole component; FF may follow. No component
+ * begins with FF, but the hash of a long one may end in it. */
 bool partition_route_is_bound(const struct partition_definition *definition, struct slice bytes)
 {
     struct error ignored;
 
     if (definition->strategy == PARTITION_STRATEGY_HASH)
         return true;
-    if (bytes.len && bytes.data[bytes.len - 1] == 0xFF)
-        bytes.len--;
-    if (bytes.len && definition->strategy == PARTITION_STRATEGY_LOOKUP) {
+    if (!is_end(bytes) && definition->strategy == PARTITION_STRATEGY_LOOKUP) {
         if (bytes.len < PARTITION_SHARD_SIZE ||
             bytes_get_be16(bytes.data) >= definition->lookup->shards)
             return false;
         bytes = slice_skip(bytes, PARTITION_SHARD_SIZE);
     }
-    for (size_t i = 0; bytes.len && i < definition->path_count; i++)
+    for (size_t i = 0; !is_end(bytes) && i < definition->path_count; i++)
         if (!component_skip(&bytes, &ignored))
             return false;
-    return bytes.len == 0;
+    return is_end(bytes);
 }
 
 bool partition_route_is_ordered(const struct partition_definition *definition)

@@ -65,7 +65,20 @@ struct query_binding {
     struct document_value value;
 };
 
+/* Which access is to be taken, whatever another would cost. */
+enum query_hint_kind {
+    QUERY_HINT_NONE,
+    QUERY_HINT_SCAN,
+    QUERY_HINT_INDEX, /* the index of this name, which is there */
+};
+
+struct query_hint {
+    enum query_hint_kind kind;
+    struct slice name;
+};
+
 struct query_request {
+    struct query_hint hint;
     const struct item_space *space; /* NULL: there is no container, and no items */
     struct rid container;           /* what _rid and _self are made of */
     struct meters *meters;          /* NULL: not held back, but priced */

@@ -25,6 +25,7 @@ const examples = {
   delete: { value: 'c', body: { deletes: [{ q: { a: 5 }, limit: 0 }] } },
   count: { value: 'c' }, distinct: { value: 'c', body: { key: 'a' } },
   create: { value: 'made' }, drop: { value: 'gone' }, listIndexes: { value: 'c', code: 26 },
+  createIndexes: { value: 'made', body: { indexes: [{ key: { a: 1 } }] } }, dropIndexes: { value: 'made', body: { index: '*' } },
   collMod: { value: 'made' }, renameCollection: { value: 'ledger.made', body: { to: 'ledger.named' } },
   collStats: { value: 'c' }, dataSize: { value: 'ledger.c' }, validate: { value: 'named' },
   getParameter: { body: { featureCompatibilityVersion: 1 } }, getLog: { value: '*' },

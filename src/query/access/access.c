@@ -40,6 +40,7 @@ static struct cursor_request cursor_of(const struct choosing *c, const struct qu
     return (struct cursor_request){.kind = CURSOR_INDEX,
                                    .path = use->prefix,
                                    .value_count = use->value_count,
+                                   .kept_count = use->kept_count,
                                    .descending = use->descending,
                                    .order = use->order,
                                    .ranges = use->ranges.list,
@@ -199,7 +200,7 @@ static bool order_find(struct choosing *c, const struct query_access_wish *wish,
     bool nested = false;
 
     *ret_found = false;
-    if (wish->order_sorted ||
+    if (wish->order_sorted || c->spans->request->hint.kind == QUERY_HINT_SCAN ||
         !query_index_for_order(c->plan, c->space, &c->filter, use, ret_backwards, &path))
         return true;
     below = path;
@@ -223,24 +224,45 @@ static void index_take(const struct query_index_use *use, struct query_access *a
     access->index = use;
 }
 
+/* A container without a partition key has one logical partition. */
+static void target_fixed(struct choosing *c, struct query_access *access)
+{
+    const struct partition_definition *definition = &c->space->definition->key;
+    const struct document_value none = document_undefined();
+    struct partition_key key = partition_key_of(definition, &none, 1);
+    struct query_target *target = ARENA_NEW(c->arena, struct query_target);
+
+    *target = (struct query_target){.range = partition_route_range(definition, &key, c->arena),
+                                    .logical = item_logical(definition, &key, c->arena)};
+    access->targets = target;
+    access->target_count = 1;
+}
+
 /* An id for every logical partition that is asked: no index is needed. */
 static void point_find(struct choosing *c, struct query_access *access)
 {
-    for (size_t i = 0; i < c->targets.count; i++) {
+    bool fixed = c->space->definition->key.system_key && c->targets.count == 1 &&
+                 c->spans->request->scope.kind == QUERY_SCOPE_CONTAINER &&
+                 definition_names_of(c->space->definition)->identity_order == DOCUMENT_ORDER_MONGO;
+    bool any_id = definition_names_of(c->space->definition)->identity_order == DOCUMENT_ORDER_MONGO;
+
+    for (size_t i = 0; i < c->targets.count && !fixed; i++) {
         if (!c->targets.list[i].logical.len)
             return;
     }
     for (size_t i = 0; i < c->conditions->part_count; i++) {
         const struct query_condition *part = &c->conditions->parts[i];
 
-        if (part->elements || part->nested || !part->points || part->point_count != 1 ||
-            part->path.count != 1 ||
+        if (part->elements || (part->nested && !any_id) || !part->points ||
+            part->point_count != 1 || part->path.count != 1 ||
             !slice_equal(part->path.segments[0].name,
                          definition_names_of(c->space->definition)->identity))
             continue;
         access->kind = QUERY_ACCESS_POINT;
         access->ids = part->points;
         access->id_count = 1;
+        if (fixed && !c->targets.list[0].logical.len)
+            target_fixed(c, access);
         return;
     }
 }
@@ -369,7 +391,8 @@ static bool choose_unordered(struct choosing *c, const struct query_access_wish 
 {
     const struct query_index_use *best;
 
-    point_find(c, access);
+    if (c->spans->request->hint.kind == QUERY_HINT_NONE)
+        point_find(c, access);
     if (access->kind == QUERY_ACCESS_POINT)
         return true;
     if (!best_find(c, c->uses.count > 1, &best))
@@ -400,7 +423,8 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
     const struct query_index_use *best;
     bool backwards = false, found;
 
-    point_find(c, access);
+    if (c->spans->request->hint.kind == QUERY_HINT_NONE)
+        point_find(c, access);
     if (access->kind == QUERY_ACCESS_POINT)
         return true;
     if (!order_find(c, wish, use, &backwards, &found) ||
@@ -557,6 +581,24 @@ static bool index_count(struct choosing *c, struct query_access *access)
     return use_estimate(c, use);
 }
 
+/* What a hint leaves: nothing for a scan, of an index what it offers, or all of it. */
+static void hint_apply(struct choosing *c)
+{
+    const struct query_hint *hint = &c->spans->request->hint;
+    struct query_index_use whole;
+    size_t kept = 0;
+
+    if (hint->kind == QUERY_HINT_NONE)
+        return;
+    for (size_t i = 0; i < c->uses.count && hint->kind == QUERY_HINT_INDEX; i++)
+        if (c->uses.list[i].definition && slice_equal(c->uses.list[i].definition->name, hint->name))
+            c->uses.list[kept++] = c->uses.list[i];
+    c->uses.count = kept;
+    if (!kept && hint->kind == QUERY_HINT_INDEX &&
+        query_definition_whole(c->space, &c->filter, hint->name, &whole))
+        *query_index_use_add(&c->uses, c->arena) = whole;
+}
+
 bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
                          const struct query_access_wish *wish, struct arena *arena,
                          struct query_access *ret_access, struct error *err)
@@ -567,7 +609,13 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
     struct query_access access = {.kind = QUERY_ACCESS_SCAN};
     bool never;
 
-    *filter = (struct query_filter){.plan = plan, .arena = arena};
+    *filter = (struct query_filter){.plan = plan,
+                                    .arena = arena,
+                                    .spans = spans,
+                                    .targets = &c.targets,
+                                    .hint = spans->request->hint.kind == QUERY_HINT_INDEX
+                                                ? spans->request->hint.name
+                                                : SLICE_NONE};
     c.conditions = query_filter_in(filter, query_paths_order(c.space));
     /* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. */
     c.targets =
@@ -589,6 +637,11 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         return true;
     }
     query_index_uses_find(c.space, filter, &c.uses);
+    hint_apply(&c);
+    if (filter->failed) {
+        *err = filter->error;
+        return false;
+    }
     if (!wish->resumed && !unions_weigh(&c))
         return false;
     if (wish->resumed ? !choose_again(&c, wish, &access)

@@ -43,6 +43,7 @@ struct query_index_use {
     size_t member_count;                   /* 0: it is no union */
     struct slice prefix;
     size_t value_count;
+    size_t kept_count;         /* values that are the order of hits; 0: all */
     const bool *descending;    /* of a composite index */
     enum document_order order; /* of its entries: ranges are bytes of it */
     struct query_ranges ranges;
@@ -52,7 +53,17 @@ struct query_index_use {
     uint64_t conjuncts; /* of the filter */
     struct slice name;  /* for people: /a/? or (/a ASC, /b DESC) */
     uint64_t estimate;  /* entries in the first span, counted up to QUERY_ESTIMATE_MAX */
+
+    /* Of a definition that has all values of its paths (definitions.c); NULL: of another. Values
+     * that are given for its first parts are in the prefix. */
+    const struct index_definition *definition;
+    bool repeats;                      /* an item may have several entries: its first counts */
+    const struct query_ranges *bounds; /* of each part, as bytes of rising values; none: all */
+    size_t bound_count;
+    const uint64_t *arrays; /* for each part, bit n: an array stands behind so many segments */
 };
+
+enum { QUERY_ARRAYS_DEPTH_MAX = 63 };
 
 enum { QUERY_ESTIMATE_MAX = 256, QUERY_TARGETS_MAX = 1024, QUERY_UNION_MAX = 64 };
 
@@ -107,6 +118,12 @@ struct query_access_wish {
 NODISCARD bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
                                    const struct query_access_wish *wish, struct arena *arena,
                                    struct query_access *ret_access, struct error *err);
+
+/* Is the entry with this value, as places have it, the one that an item is taken at: the first of
+ * its entries that the use walks? Scratch is the arena's. */
+NODISCARD bool query_entry_is_first(const struct query_index_use *use, bool backwards,
+                                    struct slice document, struct slice value, struct arena *arena,
+                                    bool *ret_first, struct error *err);
 
 /* What ORDER BY does with values that an index would not hold. */
 struct query_order_rules {

@@ -21,7 +21,32 @@ struct query_filter {
     struct arena *arena;
     struct query_conditions orders[2]; /* by enum document_order */
     bool made[2];
+
+    /* For definitions that have all values of a path (definitions.c): where there are arrays in the
+     * targets, and what the filter says of paths with and without. */
+    struct query_spans *spans;
+    const struct query_targets *targets;
+    struct query_conditions through[2]; /* without, with */
+    bool through_made[2];
+    const uint64_t *arrays; /* INDEX_PARTS_MAX for each definition besides; NULL: not looked */
+    struct slice hint;      /* no other index than this one; data NULL: any */
+    bool failed;            /* looking failed: */
+    struct error error;
 };
+
+/* What definitions of that kind offer for the filter. */
+void query_definition_uses_find(const struct item_space *space, struct query_filter *filter,
+                                struct query_index_uses *uses);
+
+/* One of them that gives the order of the plan; false: none does. */
+bool query_definition_for_order(const struct item_space *space, struct query_filter *filter,
+                                struct query_index_use *ret_use, bool *ret_backwards);
+
+/* All entries of a definition that a hint names. */
+bool query_definition_whole(const struct item_space *space, struct query_filter *filter,
+                            struct slice name, struct query_index_use *ret_use);
+
+struct query_index_use *query_index_use_add(struct query_index_uses *uses, struct arena *arena);
 
 const struct query_conditions *query_filter_in(struct query_filter *filter,
                                                enum document_order order);

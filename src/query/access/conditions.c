@@ -29,6 +29,9 @@ static void condition_add(struct query_conditions *conditions,
         known->ranges = query_ranges_intersect(known->ranges, condition->ranges, arena);
         known->exact &= condition->exact;
         known->conjuncts |= condition->conjuncts;
+        known->through &= condition->through;
+        known->present |= condition->present;
+        known->wholes |= condition->wholes;
         known->points = NULL;
         known->point_count = 0;
         conditions->never |= known->ranges.count == 0;
@@ -85,11 +88,15 @@ const struct query_implied *query_conjunct(const struct query_conditions *condit
     return implied && implied->kind == QUERY_IMPLIED_ALL ? implied->parts[number] : implied;
 }
 
-struct query_conditions query_conditions_find(const struct query_plan *plan,
-                                              enum document_order entries, struct arena *arena)
+static struct query_conditions conditions_find(const struct query_plan *plan,
+                                               enum document_order entries, enum query_ways ways,
+                                               struct arena *arena)
 {
-    struct query_implying implying = {
-        .order = plan->order, .entries = entries, .query = &plan->query, .arena = arena};
+    struct query_implying implying = {.ways = ways,
+                                      .order = plan->order,
+                                      .entries = entries,
+                                      .query = &plan->query,
+                                      .arena = arena};
     const struct query_expression *filter = plan->query.filter;
     struct query_conditions found = {.all = true};
     size_t count = filter ? 1 : 0;
@@ -108,4 +115,16 @@ struct query_conditions query_conditions_find(const struct query_plan *plan,
     for (size_t i = 0; i < found.conjunct_count; i++)
         conjunct_add(&found, query_conjunct(&found, i), i, true, arena);
     return found;
+}
+
+struct query_conditions query_conditions_find(const struct query_plan *plan,
+                                              enum document_order entries, struct arena *arena)
+{
+    return conditions_find(plan, entries, QUERY_WAYS_PATHS, arena);
+}
+
+struct query_conditions query_conditions_through(const struct query_plan *plan,
+                                                 enum query_ways ways, struct arena *arena)
+{
+    return conditions_find(plan, DOCUMENT_ORDER_MONGO, ways, arena);
 }

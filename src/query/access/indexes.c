@@ -99,7 +99,7 @@ static struct slice composite_name(const struct index_composite *composite, stru
 
 /* --- Filters --------------------------------------------------------------------------------- */
 
-static struct query_index_use *use_add(struct query_index_uses *uses, struct arena *arena)
+struct query_index_use *query_index_use_add(struct query_index_uses *uses, struct arena *arena)
 {
     if (uses->count == uses->capacity) {
         struct query_index_use *longer =
@@ -346,14 +346,14 @@ static void unions_find(const struct item_space *space, const struct query_condi
     for (size_t i = 0; i < conditions->alternative_count; i++)
         if (union_use(space, conditions->alternatives[i].implied,
                       conditions->alternatives[i].conjuncts, arena, &use))
-            *use_add(uses, arena) = use;
+            *query_index_use_add(uses, arena) = use;
     for (size_t i = 0; i < conditions->count; i++) {
         const struct query_condition *condition = &conditions->list[i];
         struct query_implied implied = {.kind = QUERY_IMPLIED_CONDITION, .condition = *condition};
 
         if (condition->elements && !is_single(condition) &&
             union_use(space, &implied, condition->conjuncts, arena, &use))
-            *use_add(uses, arena) = use;
+            *query_index_use_add(uses, arena) = use;
     }
 }
 
@@ -382,7 +382,7 @@ static void composites_use(const struct item_space *space, struct query_filter *
         bound = composite_use(&list[i], query_filter_in(filter, list[i].definition->order),
                               filter->arena, &use);
         if (composite_helps(space, &list[i], bound))
-            *use_add(uses, filter->arena) = use;
+            *query_index_use_add(uses, filter->arena) = use;
     }
 }
 
@@ -399,7 +399,7 @@ void query_index_uses_find(const struct item_space *space, struct query_filter *
         if (!query_index_covers(space, &condition->path) ||
             (condition->elements && !is_single(condition)))
             continue;
-        use = use_add(uses, filter->arena);
+        use = query_index_use_add(uses, filter->arena);
         use->prefix = condition->prefix;
         use->order = order;
         use->ranges = condition->ranges;
@@ -409,6 +409,7 @@ void query_index_uses_find(const struct item_space *space, struct query_filter *
         use->name = query_path_name(&condition->path, filter->arena);
     }
     composites_use(space, filter, uses);
+    query_definition_uses_find(space, filter, uses);
     unions_find(space, conditions, uses, filter->arena);
 }
 
@@ -496,6 +497,10 @@ bool query_index_for_order(const struct query_plan *plan, const struct item_spac
 {
     const struct index_composite *composite = NULL;
 
+    if (query_definition_for_order(space, filter, ret_use, ret_backwards)) {
+        *ret_path = (struct document_path){0};
+        return true;
+    }
     if (plan->query.order_count != 1 || plan->order_free)
         composite = query_composite_for_order(plan, space, filter->arena, ret_backwards);
     if (composite) {

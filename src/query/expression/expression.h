@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "document/path.h"
 #include "query/function/function.h"
 #include "query/value/context.h"
 
@@ -36,6 +37,11 @@ struct query_kind {
      * NULL: it says nothing of paths. */
     const struct query_implied *(*imply)(const struct query_expression *expression,
                                          const struct query_implying *implying, bool truth);
+    /* Is it the least value that a path of the item leads to through arrays, or the greatest, where
+     * what is missing is null and an empty array undefined? Then an index that has all values of
+     * the path gives the order by it. NULL: it is not. */
+    bool (*is_end_of)(const struct query_expression *expression, struct arena *arena,
+                      struct document_path *ret_path, bool *ret_greatest);
 };
 
 /* The head of every node. A kind's own data follows in a larger struct that begins with it. */

@@ -737,6 +737,8 @@ static enum query_hits_runs runs_of(const struct query_run_state *run)
 {
     const struct query_subquery *query = &run->plan->query;
 
+    if (run->access.index && run->access.index->repeats)
+        return QUERY_RUNS_NONE;
     if (only_counts(run))
         return QUERY_RUNS_ANY;
     if (!run->covered || run->mode == QUERY_MODE_STREAM || run->mode == QUERY_MODE_SORT)
@@ -776,6 +778,8 @@ static void feed_open(struct query_run_state *run)
         options.load = false;
     if (only_counts(run))
         options.load = run->request->space->definition->default_ttl != 0;
+    if (run->access.index && run->access.index->repeats)
+        options.load = true;
     options.runs = runs_of(run);
     run->feed_loads = options.load;
     run->feed_runs = options.runs;

@@ -115,9 +115,17 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
 {
     bool holds = true;
 
+    run->row = 0;
+    if (run->access.index && run->access.index->repeats) {
+        if (!query_entry_is_first(run->access.index, run->access.backwards, run->hit->item.document,
+                                  run->hit->place.key, run->row_arena, &holds, err) ||
+            !query_work(&run->context, 16, err))
+            return false;
+        if (!holds)
+            return true;
+    }
     if (!run->repeated)
         item_bind(run, run->hit);
-    run->row = 0;
     if (run->plan->query.source_count) {
         bool taken = joined_rows_take(run, taker, ret_stop, err);
 

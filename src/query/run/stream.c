@@ -267,6 +267,19 @@ static uint64_t number_reached(const struct query_streaming *how, struct slice v
     return from->rows ? from->number - 1 : from->number;
 }
 
+/* An item may have several entries with the value, and others behind it. */
+static void ties_single(struct query_stream *stream)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < stream->tie_count; i++)
+        if (kept && stream->ties[kept - 1].number == stream->ties[i].number)
+            memory_free((void *)stream->ties[i].key.data);
+        else
+            stream->ties[kept++] = stream->ties[i];
+    stream->tie_count = kept;
+}
+
 /* Reads the entries of the value ahead, and keeps the lowest numbers above this one. A value that
  * the index has cut is taken alone: the feed looks whether another one stands beside it. */
 static bool ties_read(const struct query_streaming *how, struct query_stream *stream,
@@ -287,6 +300,7 @@ static bool ties_read(const struct query_streaming *how, struct query_stream *st
              slice_equal(stream->ahead.value, buf_slice(&stream->tie_value)));
     if (stream->tie_count > 1)
         qsort(stream->ties, stream->tie_count, sizeof *stream->ties, ties_order);
+    ties_single(stream);
     return true;
 }
 
@@ -535,6 +549,7 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
         request.backwards = how->access->backwards;
         request.path = use->prefix;
         request.value_count = use->value_count;
+        request.kept_count = use->kept_count;
         request.descending = use->descending;
         request.order = use->order;
         request.ranges = use->ranges.list;
@@ -567,7 +582,9 @@ bool query_stream_open(const struct query_streaming *how, struct query_stream *s
 
     buf_init(&stream->bytes, BUF_DEFAULT_MAX);
     buf_init(&stream->tie_value, BUF_DEFAULT_MAX);
-    stream->tied = how->ties && (access->backwards || !stream->target->logical.len);
+    stream->tied =
+        how->ties && (access->backwards || !stream->target->logical.len ||
+                      (access->index && (access->index->repeats || access->index->kept_count)));
     if (access->kind == QUERY_ACCESS_POINT) {
         span->cost.index_lookups += span->cost.partitions_begun != 0;
         return query_stream_next(how, stream, err);

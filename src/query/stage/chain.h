@@ -141,6 +141,7 @@ enum query_window_kind {
     QUERY_WINDOW_DENSE_RANK, /* the same, rows that are equal counted once */
     QUERY_WINDOW_ROW_NUMBER,
     QUERY_WINDOW_SHIFT, /* the value of the row so many behind it */
+    QUERY_WINDOW_FOLD,  /* what fold makes of the value of the row before and of the argument */
 };
 
 enum query_bound_kind { QUERY_BOUND_UNBOUNDED, QUERY_BOUND_OFFSET };
@@ -162,6 +163,9 @@ struct query_window_output {
     enum query_aggregate_kind aggregate;
     const struct query_expression *argument;  /* of aggregate, first, last and shift */
     const struct query_expression *otherwise; /* of shift: where there is no such row; NULL */
+    const struct query_expression *fold;      /* sees nothing but: */
+    uint32_t fold_slot;                       /* the value before, undefined at the first row; */
+    uint32_t fold_argument;                   /* and the argument, in this slot */
     int64_t shift;
     enum query_frame_by by;
     struct query_bound from, to;

@@ -532,6 +532,32 @@ static struct document_value open_value(struct pass *pass, size_t i)
     return r->value;
 }
 
+/* The next value of a fold, which is asked for once for each row. */
+static bool fold_value(struct query_windowing *w, struct pass *pass, size_t i,
+                       struct document_value *ret_value, struct error *err)
+{
+    struct running *r = &pass->outputs[i];
+    struct query_context *context = &w->run->context;
+    struct query_slot *state = &context->slots[r->output->fold_slot],
+                      *argument = &context->slots[r->output->fold_argument];
+    const struct query_slot around[2] = {*state, *argument};
+    struct document_value value;
+    bool made;
+
+    *state = (struct query_slot){.value = r->value};
+    *argument = (struct query_slot){.value = argument_of(row_at(pass, pass->at), i, false)};
+    made = query_evaluate(r->output->fold, context, &value, err);
+    *argument = around[1];
+    *state = around[0];
+    if (!made)
+        return false;
+    value = query_value_copy(&value, context->arena); /* it may be part of what is forgotten now */
+    arena_reset(r->arena);
+    r->value = query_value_copy(&value, r->arena);
+    *ret_value = r->value;
+    return query_memory_check(context, arena_used(r->arena), err);
+}
+
 /* The output for the present row; good until the next. */
 static bool output_value(struct query_windowing *w, struct pass *pass, size_t i,
                          struct document_value *ret_value, struct error *err)
@@ -549,6 +575,8 @@ static bool output_value(struct query_windowing *w, struct pass *pass, size_t i,
     case QUERY_WINDOW_ROW_NUMBER:
         *ret_value = query_integer((int64_t)pass->at + 1);
         return true;
+    case QUERY_WINDOW_FOLD:
+        return pass->backwards || fold_value(w, pass, i, ret_value, err);
     default:
         break;
     }

@@ -74,6 +74,7 @@ static struct query_implied *condition_new(const struct query_implying *implying
         (struct query_condition){.path = operand->path,
                                  .prefix = query_path_prefix(&operand->path, implying->arena),
                                  .elements = operand->elements,
+                                 .through = operand->through,
                                  .exact = true};
     return implied;
 }
@@ -111,7 +112,8 @@ const struct query_implied *query_implied_points(const struct query_implying *im
         if (values[i].type == DOCUMENT_UNDEFINED)
             continue;
         points[kept++] = values[i];
-        condition->nested |= !is_scalar(&values[i]);
+        condition->wholes |= !is_scalar(&values[i]);
+        condition->nested = condition->wholes && !operand->through;
         if (condition->nested)
             continue;
         list[kept - 1] =
@@ -215,6 +217,13 @@ const struct query_implied *query_implied_type(const struct query_implying *impl
         return NULL;
     return of_ranges(implying, operand,
                      query_ranges_of_type(implying->entries, type, implying->arena), true);
+}
+
+const struct query_implied *query_implied_whatever(const struct query_implying *implying,
+                                                   const struct query_operand *operand)
+{
+    return operand->is_path ? of_ranges(implying, operand, query_ranges_all(implying->arena), false)
+                            : NULL;
 }
 
 /* The operand one segment longer; no path where it would be too long. */
@@ -321,6 +330,8 @@ static void group_take(struct group *group, const struct query_implied *part)
     to->exact &= from->exact;
     to->points_exact &= from->points_exact;
     to->nested |= from->nested;
+    to->present &= from->present;
+    to->wholes |= from->wholes;
     if (from->ranges.count)
         memcpy(to->ranges.list + to->ranges.count, from->ranges.list,
                from->ranges.count * sizeof *from->ranges.list);

@@ -20,6 +20,9 @@ struct query_condition {
     struct slice prefix;       /* of its index entries */
     bool elements;             /* it leads through an array: an item may have many values there */
     bool nested;               /* objects or arrays are among the points: no index has those */
+    bool through;              /* of every value that the path leads to, through arrays too */
+    bool present;              /* of that kind: something is there */
+    bool wholes;               /* of that kind: objects or arrays are among the points */
     struct query_ranges ranges;
     bool exact;         /* true for every value in the ranges */
     uint64_t conjuncts; /* which parts of the filter it stands for (access/conditions.h) */
@@ -46,8 +49,15 @@ struct query_implied {
     size_t count;                             /* where some of them have points and others not */
 };
 
+/* Where the values of a path are that leads through arrays: each way it may go has an index of its
+ * own, as the policy of Cosmos DB has it; or one index has them all, as MongoDB's have. Of that it
+ * may be known that no item has an array there: then all that is said of the path is said of one
+ * value. Kinds that know of it answer with operands that go `through`. */
+enum query_ways { QUERY_WAYS_PATHS, QUERY_WAYS_ONE_VALUE, QUERY_WAYS_MANY_VALUES };
+
 /* What an answer is worked out with. */
 struct query_implying {
+    enum query_ways ways;
     enum document_order order;          /* by which the plan compares */
     enum document_order entries;        /* of the bytes that ranges are made of */
     const struct query_subquery *query; /* whose sources variables stand for */
@@ -61,6 +71,7 @@ struct query_operand {
     bool is_path;
     struct document_path path;
     bool elements;
+    bool through; /* all values of the path, through arrays */
 };
 
 /* The beginning of the index entries of a path, in the arena. */
@@ -96,6 +107,10 @@ const struct query_implied *query_implied_prefix(const struct query_implying *im
 const struct query_implied *query_implied_type(const struct query_implying *implying,
                                                const struct query_operand *operand,
                                                enum document_type type);
+
+/* Any value: something is said of the path that no range tells. */
+const struct query_implied *query_implied_whatever(const struct query_implying *implying,
+                                                   const struct query_operand *operand);
 
 /* The elements of what the operand is, as an operand. */
 struct query_operand query_operand_elements(const struct query_implying *implying,

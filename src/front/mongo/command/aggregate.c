@@ -4,6 +4,7 @@
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
+#include "query/value/value.h"
 
 struct aggregate {
     struct slice pipeline, cursor, let, collation;
@@ -32,20 +33,6 @@ static bool is_value(const struct document_value *value)
     return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
 }
 
-/* The hint {$natural: 1} is what is done, and _id is where it can be used. */
-static bool hint_is_fine(const struct document_value *hint)
-{
-    struct document_value ignored;
-
-    if (!is_value(hint))
-        return true;
-    if (hint->type == DOCUMENT_STRING)
-        return slice_equal(hint->text, SLICE("_id_"));
-    return hint->type == DOCUMENT_OBJECT &&
-           (document_find(hint->document, SLICE("$natural"), &ignored) ||
-            document_find(hint->document, SLICE("_id"), &ignored));
-}
-
 static bool aggregate_check(const struct aggregate *aggregate, struct error *err)
 {
     if (aggregate->explain)
@@ -59,8 +46,7 @@ static bool aggregate_check(const struct aggregate *aggregate, struct error *err
                                "BSON field 'aggregate.allowDiskUse' is the wrong type '%s', "
                                "expected type 'bool'",
                                mongo_type_name(aggregate->allow_disk_use.type));
-    return hint_is_fine(&aggregate->hint) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "aggregate: hint is not offered yet");
+    return true;
 }
 
 static bool batch_read(struct slice cursor, struct mongo_batch_terms *ret_terms, struct error *err)
@@ -144,6 +130,10 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
         return false;
     cursor->reading.plan = pipeline.plan;
+    if (is_value(&aggregate.hint))
+        cursor->reading.hint = query_value_copy(&aggregate.hint, cursor->arena);
+    if (!mongo_reading_hint(&cursor->reading, cursor->arena, err))
+        return false;
     cursor->reading.in_memory =
         aggregate.allow_disk_use.type == DOCUMENT_BOOL && !aggregate.allow_disk_use.boolean;
     if (view.depth)

@@ -81,6 +81,7 @@ struct mongo_call {
     bool warned;                         /* that a document failed validation was logged */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
+    struct slice duplicate_pattern, duplicate_value; /* of the last 11000 of a unique index */
 
     struct mongo_logical *logical; /* the session, while the call has it; NULL: none */
     struct mongo_retry *retry;     /* of writes that may be sent again; NULL: it is none */

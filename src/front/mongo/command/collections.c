@@ -218,31 +218,3 @@ bool mongo_list_collections(struct mongo_call *call, struct error *err)
     metadata_charged(call, false);
     return true;
 }
-
-bool mongo_list_indexes(struct mongo_call *call, struct error *err)
-{
-    static const struct mongo_field fields[] = {{"cursor", MONGO_FIELD_ANY}};
-    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
-    CLEANUP(buf_done) struct buf list;
-    struct document_value index;
-    struct mongo_namespace name;
-    size_t begin;
-
-    buf_init(&list, BUF_DEFAULT_MAX);
-    if (!mongo_call_namespace(call, &name, err) ||
-        !mongo_arguments_read(call, fields, ARRAY_LEN(fields), NULL, err) ||
-        !mongo_collection_open(call, &name, &collection, err))
-        return false;
-    metadata_charged(call, false);
-    if (!collection.container)
-        return mongo_error_set(
-            err, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist: %.*s.%.*s",
-            (int)MIN(name.database.len, (size_t)64), (const char *)name.database.data,
-            (int)MIN(name.collection.len, (size_t)128), (const char *)name.collection.data);
-    begin = document_begin(&list);
-    id_index_append(&list, SLICE("0"));
-    document_end(&list, begin);
-    (void)document_find(buf_slice(&list), SLICE("0"), &index);
-    batch_append(call, name.collection, &index.document, 1);
-    return true;
-}

@@ -35,6 +35,15 @@ static bool row_count(void *self, const struct document_value *value UNUSED,
     return true;
 }
 
+static bool row_total(void *self, const struct document_value *value, struct error *err UNUSED)
+{
+    int64_t number = 0;
+
+    (void)document_to_int64(value, &number);
+    *(uint64_t *)self += (uint64_t)number;
+    return true;
+}
+
 /* Every page of the reading. */
 static bool reading_drain(struct mongo_call *call, const struct mongo_collection *collection,
                           const struct mongo_reading *reading, struct mongo_page *page,
@@ -49,7 +58,8 @@ static bool reading_drain(struct mongo_call *call, const struct mongo_collection
     return true;
 }
 
-/* A negative limit means the same as its amount. */
+/* A negative limit means the same as its amount. Without one the documents need not be seen one by
+ * one: entries of an index may do, or the numbers that partitions keep. */
 bool mongo_count(struct mongo_call *call, struct error *err)
 {
     static const struct mongo_field fields[] = {
@@ -70,13 +80,16 @@ bool mongo_count(struct mongo_call *call, struct error *err)
     if (!mongo_call_namespace(call, &name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &count, err))
         return false;
-    if (is_given(&count.hint) || is_given(&count.collation))
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "count: hint and collation are not offered yet");
+    if (is_given(&count.collation))
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "count: collation is not offered yet");
     if (!mongo_collection_open(call, &name, &collection, err))
         return false;
     if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
+        reading.hint = count.hint;
+        reading.counts = !count.limit;
+        if (reading.counts)
+            page.row = row_total;
         reading.skip = (uint64_t)count.skip;
         reading.limit = !count.limit      ? UINT64_MAX
                         : count.limit < 0 ? 0 - (uint64_t)count.limit
@@ -85,6 +98,8 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         if (!mongo_reading_prepare(&reading, call->arena, err) ||
             !reading_drain(call, &collection, &reading, &page, err))
             return false;
+        if (reading.counts)
+            number = number > reading.skip ? number - reading.skip : 0;
     }
     number_append(&call->reply, number);
     return true;
@@ -142,9 +157,9 @@ static bool row_gather(void *self, const struct document_value *row, struct erro
 
 static bool distinct_check(const struct distinct *distinct, struct error *err)
 {
-    if (is_given(&distinct->collation) || is_given(&distinct->hint))
+    if (is_given(&distinct->collation))
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "distinct: hint and collation are not offered yet");
+                               "distinct: collation is not offered yet");
     return !memchr(distinct->key.data, '.', distinct->key.len) ||
            mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
                            "distinct: keys with a dot are not offered yet");
@@ -155,8 +170,10 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
                             struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
-    struct mongo_reading reading = {
-        .shape = MONGO_SHAPE_DOCUMENT, .filter = distinct->query, .limit = UINT64_MAX};
+    struct mongo_reading reading = {.shape = MONGO_SHAPE_DOCUMENT,
+                                    .filter = distinct->query,
+                                    .hint = distinct->hint,
+                                    .limit = UINT64_MAX};
     struct mongo_page page = {
         .rows_max = PAGE_ROWS, .bytes_max = PAGE_BYTES, .row = row_gather, .self = gathering};
 

@@ -2,6 +2,7 @@
  * with the definition of its container (terms.h). */
 #include "catalogue/container_usage.h"
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/validation.h"
 #include "front/mongo/command/view.h"
 #include "throughput/cost.h"
@@ -261,6 +262,23 @@ static bool change_once(struct mongo_call *call, const struct mongo_namespace *n
            options_set(call, name, collection.container, options, ret_raced, err);
 }
 
+static bool index_change(struct mongo_call *call, const struct mongo_namespace *name,
+                         const struct document_value *index, struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+
+    if (index->type != DOCUMENT_OBJECT)
+        return mongo_error_set(err, MONGO_TYPE_MISMATCH,
+                               "BSON field 'collMod.index' is the wrong type '%s', expected type "
+                               "'object'",
+                               mongo_type_name(index->type));
+    if (!mongo_collection_open(call, name, &collection, err))
+        return false;
+    if (!collection.container)
+        return mongo_error_set(err, MONGO_NAMESPACE_NOT_FOUND, "ns does not exist");
+    return mongo_index_modify(call, &collection, name, index->document, err);
+}
+
 bool mongo_coll_mod(struct mongo_call *call, struct error *err)
 {
     struct change change = {0};
@@ -279,8 +297,7 @@ bool mongo_coll_mod(struct mongo_call *call, struct error *err)
     if (raced)
         return mongo_error_set(err, MONGO_CONFLICTING_OPERATION,
                                "the collection is being changed by others");
-    return !is_given(&change.index) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "collMod: index is not offered yet");
+    return !is_given(&change.index) || index_change(call, &name, &change.index, err);
 }
 
 /* --- drop ------------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/filter.h"
+#include "query/value/value.h"
 
 struct find {
     struct slice filter, projection, sort, collation, let;
@@ -33,30 +34,22 @@ static const struct mongo_field find_fields[] = {
     {"allowDiskUse", MONGO_FIELD_ANY}, /* the server's to say */
 };
 
-static bool is_given(struct slice document)
-{
-    return document.data && document_count(document);
-}
-
 static bool is_value(const struct document_value *value)
 {
     return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
 }
 
-/* What would change the answer and cannot be done is refused. The hint {$natural: 1} is what is
- * done. */
+static bool is_given(struct slice document)
+{
+    return document.data && document_count(document);
+}
+
+/* What would change the answer and cannot be done is refused. */
 static bool find_check(const struct find *find, struct error *err)
 {
-    struct document_value natural;
     const char *refused = NULL;
-    bool hinted = is_value(&find->hint) &&
-                  !(find->hint.type == DOCUMENT_OBJECT &&
-                    (document_find(find->hint.document, SLICE("$natural"), &natural) ||
-                     document_find(find->hint.document, SLICE("_id"), &natural)));
 
-    if (hinted)
-        refused = "hint";
-    else if (is_value(&find->min) || is_value(&find->max))
+    if (is_value(&find->min) || is_value(&find->max))
         refused = "min and max";
     else if (find->return_key || find->show_record_id)
         refused = "returnKey and showRecordId";
@@ -123,6 +116,8 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
     reading->sort = document_copy(cursor->arena, find->sort);
     reading->collation = document_copy(cursor->arena, find->collation);
     reading->let = document_copy(cursor->arena, find->let);
+    if (is_value(&find->hint))
+        reading->hint = query_value_copy(&find->hint, cursor->arena);
     reading->skip = (uint64_t)find->skip;
     reading->limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
     return mongo_reading_prepare(reading, cursor->arena, err) &&
@@ -144,9 +139,9 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
         return true;
     }
-    if (!find.skip && !is_given(find.projection) && !is_given(find.collation) &&
-        !(batch_is_given(call) && find.batch_size == 0) && collection.container &&
-        mongo_item_named(&collection, find.filter, &named.id, &named.key))
+    if (!find.skip && !is_value(&find.hint) && !is_given(find.projection) &&
+        !is_given(find.collation) && !(batch_is_given(call) && find.batch_size == 0) &&
+        collection.container && mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
     return mongo_call_blocks(call) && find_many(call, &collection, &name, &find, err);
 }

@@ -1,6 +1,7 @@
 /* insert: a bulk of creates, a part of the batch at a time, so that what a part holds in memory is
  * bounded however many documents there are. */
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/item.h"
 #include "front/mongo/command/retry.h"
 #include "front/mongo/command/validation.h"
@@ -97,6 +98,8 @@ static bool part_run(struct inserting *inserting, struct item_operation *operati
             inserting->inserted++;
             continue;
         }
+        mongo_duplicate_tell(inserting->call, &inserting->collection, &inserting->name,
+                             op->document, &op->err);
         inserting->call->error_info = inserting->infos[i];
         error_add(inserting, index + i, &op->id, &op->err);
         on = !inserting->ordered;

@@ -270,6 +270,17 @@ struct item_operation mongo_operation(const struct mongo_call *call,
                                    .metered = mongo_call_metered(call)};
 }
 
+void mongo_duplicate_append(struct mongo_call *call, struct buf *out)
+{
+    const struct document_value pattern = document_object(call->duplicate_pattern);
+    const struct document_value value = document_object(call->duplicate_value);
+
+    if (pattern.document.data)
+        document_append(out, SLICE("keyPattern"), &pattern);
+    if (value.document.data)
+        document_append(out, SLICE("keyValue"), &value);
+}
+
 void mongo_write_error_append(struct mongo_call *call, const struct mongo_namespace *name,
                               const struct document_value *id, const struct error *err,
                               struct buf *out)
@@ -278,6 +289,8 @@ void mongo_write_error_append(struct mongo_call *call, const struct mongo_namesp
 
     if (err->code != ERROR_ITEM_EXISTS) {
         mongo_error_append(call, err, out);
+        if (mongo_error_code(err) == MONGO_DUPLICATE_KEY)
+            mongo_duplicate_append(call, out);
         if (call->error_info.data && mongo_error_code(err) == MONGO_DOCUMENT_VALIDATION_FAILURE) {
             const struct document_value info = document_object(call->error_info);
 

@@ -50,3 +50,6 @@ struct item_operation mongo_operation(const struct mongo_call *call,
 void mongo_write_error_append(struct mongo_call *call, const struct mongo_namespace *name,
                               const struct document_value *id, const struct error *err,
                               struct buf *out);
+
+/* keyPattern and keyValue of the last duplicate that was told (indexes.h), if there was one. */
+void mongo_duplicate_append(struct mongo_call *call, struct buf *out);

@@ -6,6 +6,7 @@
 #include "front/fault.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
+#include "front/mongo/command/item.h"
 #include "front/mongo/command/labels.h"
 #include "front/mongo/command/session.h"
 #include "front/owner.h"
@@ -348,6 +349,8 @@ static void call_refuse(struct front_call *front, const struct error *err)
     document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
     document_append_string(&call->reply, SLICE("codeName"),
                            slice_of_text(mongo_error_name(err, name)));
+    if (mongo_error_code(err) == MONGO_DUPLICATE_KEY)
+        mongo_duplicate_append(call, &call->reply);
     if (call->error_info.data && mongo_error_code(err) == MONGO_DOCUMENT_VALIDATION_FAILURE) {
         const struct document_value info = document_object(call->error_info);
 

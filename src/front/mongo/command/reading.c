@@ -1,6 +1,8 @@
 #include "front/mongo/command/reading.h"
 
+#include "document/order.h"
 #include "front/kit/queries.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/virtual.h"
 #include "front/mongo/pipeline/sort.h"
 #include "front/mongo/projection/projection.h"
@@ -69,6 +71,24 @@ static bool is_given(struct slice document)
     return document.data && document_count(document);
 }
 
+/* One row, with the number of documents. */
+static void count_plan(struct mongo_reading *reading, struct query_build *build)
+{
+    struct query_aggregate_call *calls = ARENA_NEW(build->arena, struct query_aggregate_call);
+
+    *calls = (struct query_aggregate_call){
+        .kind = QUERY_COUNT, .argument = query_constant(build, document_int32(1)), .slot = 1};
+    reading->plan.query.aggregates = calls;
+    reading->plan.query.aggregate_count = 1;
+    reading->plan.query.order = NULL;
+    reading->plan.query.order_count = 0;
+    reading->plan.query.offset = 0;
+    reading->plan.query.limit = UINT64_MAX;
+    reading->plan.query.select = query_variable(build, 1);
+    reading->plan.slot_count = 2;
+    reading->plan.fingerprint ^= UINT64_C(0xC0);
+}
+
 static bool select_compile(struct mongo_reading *reading, struct query_build *build,
                            const struct query_expression **ret_select, struct error *err)
 {
@@ -123,7 +143,8 @@ bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, s
     const struct query_order *order;
     size_t order_count;
 
-    if (!mongo_command_let(reading->let, &build, &reading->expressions, err) ||
+    if (!mongo_reading_hint(reading, arena, err) ||
+        !mongo_command_let(reading->let, &build, &reading->expressions, err) ||
         !mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
                            &reading->match, err))
         return false;
@@ -142,9 +163,89 @@ bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, s
                                         .order = DOCUMENT_ORDER_MONGO,
                                         .order_free = true,
                                         .fingerprint = fingerprint_of(reading)};
+    if (reading->counts)
+        count_plan(reading, &build);
     if (build.failed)
         *err = build.error;
     return !build.failed;
+}
+
+/* --- Hints ----------------------------------------------------------------------------------- */
+
+bool mongo_reading_is_hinted(const struct mongo_reading *reading)
+{
+    return reading->hint.type == DOCUMENT_STRING || reading->hint.type == DOCUMENT_OBJECT;
+}
+
+static bool hint_refuse(struct error *err)
+{
+    return mongo_error_set(err, MONGO_BAD_VALUE,
+                           "error processing query: planner returned error :: caused by :: hint "
+                           "provided does not correspond to an existing index");
+}
+
+/* The index that the hint names. _id is what is done without one. */
+static bool hint_find(struct mongo_call *call, const struct mongo_collection *collection,
+                      const struct mongo_reading *reading, struct query_hint *ret_hint,
+                      struct error *err)
+{
+    size_t count;
+    struct slice *shown;
+
+    *ret_hint = (struct query_hint){reading->natural ? QUERY_HINT_SCAN : QUERY_HINT_NONE};
+    if (reading->natural || !mongo_reading_is_hinted(reading))
+        return true;
+    shown = mongo_indexes_shown(call, collection, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct document_value name = document_undefined(), key = document_undefined();
+        const struct index_definition *index;
+
+        (void)document_find(shown[i], SLICE("name"), &name);
+        (void)document_find(shown[i], SLICE("key"), &key);
+        if (reading->hint.type == DOCUMENT_STRING
+                ? !slice_equal(name.text, reading->hint.text)
+                : document_compare(DOCUMENT_ORDER_MONGO, &key, &reading->hint) != 0)
+            continue;
+        if (i == 0)
+            return true;
+        index = definition_index(definition_fields(container_definition(collection->container)),
+                                 name.text);
+        if (!index || index->state != INDEX_READY || index->hidden)
+            continue;
+        *ret_hint = (struct query_hint){QUERY_HINT_INDEX, index->name};
+        return true;
+    }
+    return hint_refuse(err);
+}
+
+/* {$natural: 1} is a scan, and {$natural: -1} one that is turned around. */
+bool mongo_reading_hint(struct mongo_reading *reading, struct arena *arena, struct error *err)
+{
+    struct document_value natural;
+    CLEANUP(buf_done) struct buf sort;
+    size_t begin;
+    double number;
+
+    buf_init(&sort, BUF_DEFAULT_MAX);
+    if (reading->hint.type == DOCUMENT_UNDEFINED || reading->hint.type == DOCUMENT_NULL ||
+        reading->hint.type == 0)
+        return true;
+    if (!mongo_reading_is_hinted(reading))
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE, "Hint must be a string or an object");
+    if (reading->hint.type == DOCUMENT_STRING ||
+        !document_find(reading->hint.document, SLICE("$natural"), &natural))
+        return true;
+    if (!document_to_double(&natural, &number) || (number != 1 && number != -1))
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "$natural hint must be a number of 1 or -1");
+    reading->natural = true;
+    if (number > 0 || is_given(reading->sort) || reading->counts)
+        return true;
+    begin = document_begin(&sort);
+    document_append_int32(&sort, SLICE("$natural"), -1);
+    document_end(&sort, begin);
+    reading->sort = arena_copy(arena, buf_slice(&sort));
+    return true;
 }
 
 /* Rows that the server has made just now: a page is of those of now, behind as many as were seen.
@@ -201,6 +302,7 @@ static bool other_open(void *self, struct slice container, struct query_request 
     struct mongo_namespace name;
 
     request->space = NULL;
+    request->hint = (struct query_hint){0}; /* it is of the collection that is read first */
     if (!slice_split(container, '.', &name.database, &name.collection))
         return true;
     while (other && !slice_equal(other->name, container))
@@ -239,6 +341,7 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
                    .bytes_max = page->bytes_max,
                    .deadline_ms = page->deadline_ms},
         .order_unindexed = true,
+        .explain = page->explain,
         .in_memory = reading->in_memory,
         .other = other_open,
         .other_self = &others,
@@ -250,17 +353,33 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
 
     if (collection->made)
         return virtual_page(call, collection->made, reading, page, err);
-    if (collection->container)
+    if (collection->container) {
         request.container = container_rid(collection->container);
+        if (!hint_find(call, collection, reading, &request.hint, err))
+            return false;
+    }
     fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
     mongo_call_charged(call, &metered);
-    if (fine)
+    if (fine) {
         page->continuation = done.continuation;
-    else if (reading->in_memory && err->code == ERROR_QUERY_LIMIT)
+        page->explained = done.explain;
+        page->metrics = done.metrics;
+    } else if (reading->in_memory && err->code == ERROR_QUERY_LIMIT) {
         return mongo_error_set(err, MONGO_NO_DISK_USE_ALLOWED,
                                "Exceeded memory limit, but didn't allow external sort or spilling. "
                                "Pass allowDiskUse:true to opt in.");
+    }
     return fine;
+}
+
+void mongo_reading_by_creation(struct mongo_reading *reading, struct arena *arena)
+{
+    struct query_build build = {
+        .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+
+    reading->plan.query.order = mongo_sort_by_creation(&build);
+    reading->plan.query.order_count = 1;
+    reading->plan.fingerprint ^= UINT64_C(0xC1);
 }
 
 bool mongo_deadline(const struct mongo_call *call, int64_t *ret_deadline_ms, struct error *err)

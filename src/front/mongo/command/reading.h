@@ -18,8 +18,11 @@ struct mongo_reading {
     enum mongo_shape shape;
     struct slice filter, projection, sort, collation, let; /* BSON; data NULL: none */
     uint64_t skip, limit;                                  /* limit UINT64_MAX: all */
+    struct document_value hint; /* a name, a key, {$natural: 1}; or absent */
 
     /* Of mongo_reading_prepare. */
+    bool natural; /* the hint is a scan */
+    bool counts;  /* in: one row, how many documents match; shape, skip and limit do not count */
     struct query_plan plan;
     const struct mongo_match *match;
     struct mongo_expression_options expressions; /* the variables of let */
@@ -31,6 +34,15 @@ struct mongo_reading {
 NODISCARD bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena,
                                      struct error *err);
 
+/* What its hint means besides an index; mongo_reading_prepare does it too. 9: it is none. */
+NODISCARD bool mongo_reading_hint(struct mongo_reading *reading, struct arena *arena,
+                                  struct error *err);
+
+/* Is there a hint? */
+bool mongo_reading_is_hinted(const struct mongo_reading *reading);
+
+/* Documents come in the order they were made in. Of one that is prepared. */
+void mongo_reading_by_creation(struct mongo_reading *reading, struct arena *arena);
 /* The variables of a command's `let`, which see no document; in the build's arena. */
 NODISCARD bool mongo_command_let(struct slice let, struct query_build *build,
                                  struct mongo_expression_options *ret_options, struct error *err);
@@ -38,8 +50,11 @@ NODISCARD bool mongo_command_let(struct slice let, struct query_build *build,
 /* One page of it, from the continuation on (empty: from the beginning). */
 struct mongo_page {
     uint64_t rows_max, bytes_max;
-    int64_t deadline_ms;       /* of the monotonic clock; 0: the server's own */
-    struct slice continuation; /* in and out; empty: there is no more */
+    int64_t deadline_ms;          /* of the monotonic clock; 0: the server's own */
+    struct slice continuation;    /* in and out; empty: there is no more */
+    bool explain;                 /* in: tell how it was done */
+    struct slice explained;       /* out: BSON, of query/run/explain.c; in the call's arena */
+    struct query_metrics metrics; /* out */
     bool (*row)(void *self, const struct document_value *value, struct error *err);
     void *self;
 };

@@ -8,6 +8,7 @@
 #include "document/order.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/retry.h"
 #include "front/mongo/command/validation.h"
@@ -143,7 +144,8 @@ static bool one_look(struct writing *writing, const struct statement *statement,
     *ret_found = false;
     if (!writing->collection.container)
         return true;
-    if (mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
+    if (!mongo_reading_is_hinted(&statement->reading) &&
+        mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
         return item_look(writing, &id, &key, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */
         if (!page_look(writing, statement, &continuation, &look, err))
@@ -247,6 +249,8 @@ static bool seen_write(struct writing *writing, const struct seen *seen,
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
     *ret_written = done;
+    if (!done && after.data)
+        mongo_duplicate_tell(writing->call, &writing->collection, &writing->name, after, err);
     return done || is_overtaken(err);
 }
 
@@ -400,6 +404,7 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     statement->upserted = item.id;
     if (!item_operation_run(&op, err)) {
         mongo_call_charged(call, &op.metered);
+        mongo_duplicate_tell(call, &writing->collection, &writing->name, item.document, err);
         return false;
     }
     mongo_call_charged(call, &op.metered);
@@ -493,14 +498,18 @@ static bool page_update(struct writing *writing, struct statement *statement,
     return true;
 }
 
-/* On all documents that match. They are looked at in the order of their _id, which no update
- * changes: none is seen twice. */
+/* On all documents that match. They are looked at in an order that no update changes, that of their
+ * _id or, where an index might lead to them by what is updated, that of their creation: none is
+ * seen twice. */
 static bool all_run(struct writing *writing, struct statement *statement, size_t index,
                     struct error *err)
 {
     struct slice continuation = SLICE_NONE;
     int32_t before = writing->matched;
 
+    if (statement->update && writing->collection.container &&
+        writing->collection.space.definition->index_count)
+        mongo_reading_by_creation(&statement->reading, writing->call->arena);
     while (writing->collection.container) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
         struct look look = {
@@ -563,13 +572,6 @@ static bool is_given(const struct document_value *value)
     return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
 }
 
-/* What would be done otherwise and cannot be. */
-static bool options_check(const char *command, const struct document_value *hint, struct error *err)
-{
-    return !is_given(hint) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: hint is not offered yet", command);
-}
-
 struct deletion {
     struct slice q, collation;
     int64_t limit;
@@ -589,8 +591,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     struct deletion deletion = {0};
 
     if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
-                           &deletion, err) ||
-        !options_check("delete", &deletion.hint, err))
+                           &deletion, err))
         return false;
     if (deletion.limit != 0 && deletion.limit != 1)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
@@ -599,6 +600,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = deletion.q,
                                                     .collation = deletion.collation,
+                                                    .hint = deletion.hint,
                                                     .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
                                         .multi = deletion.limit == 0,
@@ -678,12 +680,12 @@ static bool change_read(struct mongo_call *call, struct slice document,
     struct change change = {0};
 
     if (!mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
-                           &change, err) ||
-        !options_check("update", &change.hint, err))
+                           &change, err))
         return false;
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
                                                     .collation = change.collation,
+                                                    .hint = change.hint,
                                                     .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
                                         .multi = change.multi,
@@ -858,7 +860,7 @@ static bool modification_check(const struct modification *asked, struct error *e
     if (!asked->remove && !is_given(&asked->update))
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "Either an update or remove=true must be specified");
-    return options_check("findAndModify", &asked->hint, err);
+    return true;
 }
 
 /* The part of a document that is wanted; in the arena. */
@@ -938,6 +940,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                                .filter = asked.query,
                                                .sort = asked.sort,
                                                .collation = asked.collation,
+                                               .hint = asked.hint,
                                                .let = asked.let,
                                                .limit = UINT64_MAX},
                                    .upsert = asked.upsert,

@@ -232,6 +232,17 @@ static bool steps_read(struct slice path, struct query_build *build, struct slic
     return true;
 }
 
+bool expression_steps_read(struct expression_compile *compile, struct slice path,
+                           const struct slice **ret_names, size_t *ret_count)
+{
+    struct slice *names;
+
+    if (!steps_read(path, compile->build, &names, ret_count, compile->err))
+        return false;
+    *ret_names = names;
+    return true;
+}
+
 static struct expression_node *path_node(const struct query_expression *base, struct slice *names,
                                          size_t count, struct query_build *build)
 {

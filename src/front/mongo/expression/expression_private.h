@@ -185,9 +185,42 @@ bool expression_text(struct expression_call *call, struct slice text);
 /* What was put together in the scratch since mark, as a text. */
 bool expression_text_end(struct expression_call *call, size_t mark);
 
-/* Sorts values, in place, by the order of the context; stable. */
+/* Sorts values, in place; stable. compare is expression_by_value or one of the others below. */
 bool expression_sort(struct query_context *context, struct document_value *values, size_t count,
-                     bool descending, struct error *err);
+                     int (*compare)(const void *self, const struct document_value *a,
+                                    const struct document_value *b),
+                     const void *self, struct error *err);
+int expression_by_value(const void *self, const struct document_value *a,
+                        const struct document_value *b);
+int expression_by_value_down(const void *self, const struct document_value *a,
+                             const struct document_value *b);
+
+/* {a: 1, "b.c": -1}. Without keys: by the values themselves, keys[0] says in which direction. */
+struct expression_sort_key {
+    const struct slice *names;
+    size_t count;
+    bool descending;
+};
+
+struct expression_sort {
+    struct expression_sort_key *keys;
+    size_t count;
+};
+
+bool expression_sort_read(struct expression_compile *compile, const struct document_value *pattern,
+                          const struct expression_sort **ret_sort);
+struct document_value expression_sort_key_of(const struct expression_sort_key *key,
+                                             const struct document_value *value);
+int expression_by_keys(const void *sort, const struct document_value *a,
+                       const struct document_value *b);
+
+/* The names of a dotted path. */
+bool expression_steps_read(struct expression_compile *compile, struct slice path,
+                           const struct slice **ret_names, size_t *ret_count);
+
+/* The arguments from the one numbered first on as bounds of a search. */
+bool expression_bounds(struct expression_call *call, size_t first, int64_t *ret_from,
+                       int64_t *ret_to);
 
 /* A field path: names; the child is what it begins at. */
 extern const struct query_kind expression_kind_path;
@@ -268,6 +301,7 @@ EXPRESSION_EVALUATE(expression_let);
 EXPRESSION_PARSE(expression_literal_parse);
 
 /* array.c */
+enum expression_some { EXPRESSION_FIRST_N, EXPRESSION_LAST_N, EXPRESSION_MIN_N, EXPRESSION_MAX_N };
 EXPRESSION_COMPUTE(expression_element_at);
 EXPRESSION_COMPUTE(expression_first);
 EXPRESSION_COMPUTE(expression_concat_arrays);
@@ -295,6 +329,7 @@ EXPRESSION_COMPUTE(expression_zip);
 EXPRESSION_COMPUTE(expression_array_to_object);
 EXPRESSION_COMPUTE(expression_object_to_array);
 EXPRESSION_COMPUTE(expression_merge_objects);
+EXPRESSION_COMPUTE(expression_merge_list); /* the elements of an array of objects */
 EXPRESSION_PARSE(expression_get_field_parse);
 EXPRESSION_COMPUTE(expression_get_field);
 EXPRESSION_PARSE(expression_set_field_parse);
@@ -318,6 +353,10 @@ enum expression_statistic {
 EXPRESSION_COMPUTE(expression_statistic);
 EXPRESSION_PARSE(expression_percentile_parse);
 EXPRESSION_COMPUTE(expression_percentile);
+/* What $percentile and $median are given. *ret_p: an array of parts, or null for the median. */
+bool expression_percentile_read(struct expression_compile *compile, bool median,
+                                const struct document_value *value,
+                                struct document_value *ret_input, struct document_value *ret_p);
 /* Of values that are put in order: those that are no numbers are left out. */
 bool expression_percentile_of(struct query_context *context, struct document_value *values,
                               size_t count, const struct document_value *p,
@@ -350,6 +389,7 @@ EXPRESSION_COMPUTE(expression_convert_to);
 
 /* misc.c */
 EXPRESSION_COMPUTE(expression_rand);
+EXPRESSION_PARSE(expression_rand_parse);
 EXPRESSION_PARSE(expression_sample_rate_parse);
 EXPRESSION_COMPUTE(expression_sample_rate);
 EXPRESSION_COMPUTE(expression_bson_size);
@@ -360,13 +400,29 @@ EXPRESSION_PARSE(expression_refused_parse);
 bool expression_now(const struct query_expression *expression, struct query_context *context,
                     struct document_value *ret_value, struct error *err);
 
-/* date.c and its siblings */
+/* date.c and its siblings; the number of an operator for a part: which */
+enum expression_part {
+    EXPRESSION_PART_YEAR,
+    EXPRESSION_PART_MONTH,
+    EXPRESSION_PART_DAY,
+    EXPRESSION_PART_HOUR,
+    EXPRESSION_PART_MINUTE,
+    EXPRESSION_PART_SECOND,
+    EXPRESSION_PART_MS,
+    EXPRESSION_PART_WEEKDAY,
+    EXPRESSION_PART_YEAR_DAY,
+    EXPRESSION_PART_WEEK,
+    EXPRESSION_PART_ISO_WEEKDAY,
+    EXPRESSION_PART_ISO_WEEK,
+    EXPRESSION_PART_ISO_YEAR,
+};
 EXPRESSION_COMPUTE(expression_date_part);
 EXPRESSION_COMPUTE(expression_date_add);
 EXPRESSION_COMPUTE(expression_date_diff);
 EXPRESSION_COMPUTE(expression_date_trunc);
 EXPRESSION_COMPUTE(expression_date_from_parts);
 EXPRESSION_COMPUTE(expression_date_to_parts);
-EXPRESSION_COMPUTE(expression_date_from_string);
+EXPRESSION_EVALUATE(expression_date_from_string);
+EXPRESSION_PARSE(expression_from_parts_parse);
 EXPRESSION_COMPUTE(expression_date_to_string);
 EXPRESSION_PARSE(expression_date_part_parse);

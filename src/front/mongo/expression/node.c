@@ -2,8 +2,6 @@
  * messages. */
 #include "front/mongo/expression/expression_private.h"
 
-#include <stdlib.h>
-
 const char *expression_type_name(const struct document_value *value)
 {
     return value->type == DOCUMENT_UNDEFINED ? "missing" : mongo_type_name(value->type);
@@ -125,9 +123,23 @@ bool expression_text_end(struct expression_call *call, size_t mark)
 
 /* --- Order ------------------------------------------------------------------------------------ */
 
+int expression_by_value(const void *self UNUSED, const struct document_value *a,
+                        const struct document_value *b)
+{
+    return document_compare(DOCUMENT_ORDER_MONGO, a, b);
+}
+
+int expression_by_value_down(const void *self UNUSED, const struct document_value *a,
+                             const struct document_value *b)
+{
+    return document_compare(DOCUMENT_ORDER_MONGO, b, a);
+}
+
 /* Merging from runs of one up: stable, bounded, and the work is counted as it is done. */
 bool expression_sort(struct query_context *context, struct document_value *values, size_t count,
-                     bool descending, struct error *err)
+                     int (*compare)(const void *self, const struct document_value *a,
+                                    const struct document_value *b),
+                     const void *self, struct error *err)
 {
     struct document_value *other, *from = values, *to;
 
@@ -147,11 +159,8 @@ bool expression_sort(struct query_context *context, struct document_value *value
             for (size_t at = begin; at < end; at++) {
                 bool take_left = right == end;
 
-                if (!take_left && left < middle) {
-                    int order = document_compare(context->order, &from[left], &from[right]);
-
-                    take_left = descending ? order >= 0 : order <= 0;
-                }
+                if (!take_left && left < middle)
+                    take_left = compare(self, &from[left], &from[right]) <= 0;
                 to[at] = take_left ? from[left++] : from[right++];
             }
         }

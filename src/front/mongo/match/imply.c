@@ -4,6 +4,10 @@
  * /a/[]/b, at /a/b/[] and at /a/[]/b/[], and the filter is the `any` of them. Where those are too
  * many nothing is said. What may be missing, and what is an object or array, is in no index.
  *
+ * MongoDB's own indexes have all of these values of a path, what is missing as null, objects and
+ * arrays within arrays as they are: for those (query_ways) a filter is one condition on the path,
+ * and `any` of nothing.
+ *
  * Several comparisons of one path, {a: {$gt: 1, $lt: 5}}, may each hold for another element of an
  * array; a value that is none has to be in all of the ranges. So where no array is on the way the
  * ranges are intersected, and elsewhere the first of them stands for all. */
@@ -19,6 +23,7 @@ struct way {
     struct query_operand operand;
     bool exact;    /* false: more is found there than the path means */
     bool numbered; /* it ends at an element by number */
+    bool identity; /* it is _id, which is no array */
 };
 
 struct ways {
@@ -51,6 +56,43 @@ static void step(const struct query_implying *implying, const struct match_compo
     }
 }
 
+static bool is_through(const struct query_implying *implying)
+{
+    return implying->ways != QUERY_WAYS_PATHS;
+}
+
+static struct query_operand operand_through(const struct query_implying *implying,
+                                            struct query_operand operand)
+{
+    operand.through = true;
+    operand.elements = implying->ways == QUERY_WAYS_MANY_VALUES;
+    return operand;
+}
+
+/* The path itself, of which an index has all values. A component that is a number would be a
+ * property as well as a place in an array. */
+static bool way_through(const struct query_implying *implying, const struct match_path *path,
+                        const struct ways *bases, struct ways *ret_ways)
+{
+    struct query_operand operand;
+
+    *ret_ways = (struct ways){0};
+    for (size_t i = 0; i < path->count; i++)
+        if (path->components[i].index >= 0)
+            return false;
+    if (bases && !bases->count)
+        return false;
+    operand =
+        bases ? query_operand_property(implying, &bases->list[0].operand, path->components[0].name)
+              : query_operand_of(implying, path->first);
+    for (size_t i = 1; i < path->count && operand.is_path; i++)
+        operand = query_operand_property(implying, &operand, path->components[i].name);
+    if (!operand.is_path)
+        return false;
+    ways_add(ret_ways, operand_through(implying, operand), !bases || bases->list[0].exact, false);
+    return !ret_ways->full;
+}
+
 /* All that the path may mean, short of the elements of what it ends at. bases NULL: it begins at
  * the item. */
 static bool ways_find(const struct query_implying *implying, const struct match_path *path,
@@ -59,6 +101,8 @@ static bool ways_find(const struct query_implying *implying, const struct match_
     struct ways now = {0}, next;
     size_t at = 0;
 
+    if (is_through(implying))
+        return way_through(implying, path, bases, ret_ways);
     if (bases) {
         for (size_t i = 0; i < bases->count; i++) {
             const struct way *base = &bases->list[i];
@@ -72,6 +116,9 @@ static bool ways_find(const struct query_implying *implying, const struct match_
         }
     } else {
         ways_add(&now, query_operand_of(implying, path->first), true, false);
+        if (now.count && path->count == 1 && now.list[0].operand.path.count == 1 &&
+            slice_equal(path->components[0].name, SLICE("_id")))
+            now.list[0].identity = true;
     }
     for (at = 1; at < path->count && !now.full; at++) {
         next = (struct ways){0};
@@ -86,8 +133,10 @@ static void ways_add_elements(const struct query_implying *implying, struct ways
 {
     size_t count = ways->count;
 
+    if (is_through(implying))
+        return;
     for (size_t i = 0; i < count && !ways->full; i++)
-        if (!ways->list[i].numbered)
+        if (!ways->list[i].numbered && !ways->list[i].identity)
             ways_add(ways, query_operand_elements(implying, &ways->list[i].operand),
                      ways->list[i].exact, false);
 }
@@ -113,6 +162,39 @@ static const struct query_implied *not_nan(const struct query_implying *implying
     return query_implied_both(implying, range, query_implied_above(implying, operand, &nan, false));
 }
 
+/* Values as an index has them that has all of a path: an array has the entries of its elements, an
+ * empty one undefined, and null stands for what is missing. */
+static const struct query_implied *points_imply(const struct query_implying *implying,
+                                                const struct query_operand *operand,
+                                                const struct document_value *values, size_t count)
+{
+    const struct query_implied *sides[3] = {NULL}, *implied;
+    struct document_value *points =
+        ARENA_ARRAY(implying->arena, struct document_value, 2 * count + 1);
+    bool exact = true, undefined = false;
+    size_t kept = 0, side = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct document_value first;
+
+        points[kept++] = values[i];
+        exact &= values[i].type != DOCUMENT_NULL && values[i].type != DOCUMENT_ARRAY;
+        undefined |= values[i].type == DOCUMENT_NULL || values[i].type == DOCUMENT_UNDEFINED;
+        if (values[i].type != DOCUMENT_ARRAY)
+            continue;
+        if (!document_find_index(values[i].document, 0, &first))
+            first = document_undefined();
+        points[kept++] = first;
+        undefined |= first.type == DOCUMENT_UNDEFINED;
+    }
+    if (kept)
+        sides[side++] = query_implied_points(implying, operand, points, kept);
+    if (undefined)
+        sides[side++] = query_implied_type(implying, operand, DOCUMENT_UNDEFINED);
+    implied = side ? query_implied_any(implying, sides, side) : query_implied_never(implying);
+    return exact ? implied : query_implied_inexact(implying, implied);
+}
+
 static const struct query_implied *comparison_imply(const struct query_implying *implying,
                                                     const struct match_node *node,
                                                     const struct query_operand *operand)
@@ -120,6 +202,8 @@ static const struct query_implied *comparison_imply(const struct query_implying 
     const struct document_value *value = &node->value;
     bool at_too = node->kind == MATCH_LESS_EQUAL || node->kind == MATCH_GREATER_EQUAL;
 
+    if (operand->through && node->kind == MATCH_EQUAL)
+        return points_imply(implying, operand, value, 1);
     if (!is_scalar(value))
         return NULL;
     if (node->kind == MATCH_EQUAL)
@@ -174,16 +258,63 @@ static const struct query_implied *in_imply(const struct query_implying *implyin
 {
     const struct query_implied **sides;
 
-    if (node->in.null)
+    if (node->in.null && !operand->through)
         return NULL;
-    for (size_t i = 0; i < node->in.count; i++)
+    for (size_t i = 0; i < node->in.count && !operand->through; i++)
         if (!is_scalar(&node->in.values[i]))
             return NULL;
     sides = ARENA_ARRAY(implying->arena, const struct query_implied *, node->count + 1);
     for (size_t i = 0; i < node->count; i++)
         sides[i] = regex_imply(implying, node->children[i], operand);
-    sides[node->count] = query_implied_points(implying, operand, node->in.values, node->in.count);
+    if (operand->through) {
+        const struct document_value null = document_null();
+        const struct query_implied *two[2];
+
+        two[0] = points_imply(implying, operand, node->in.values, node->in.count);
+        two[1] = points_imply(implying, operand, &null, node->in.null ? 1 : 0);
+        sides[node->count] = query_implied_any(implying, two, 2);
+    } else {
+        sides[node->count] =
+            query_implied_points(implying, operand, node->in.values, node->in.count);
+    }
     return query_implied_any(implying, sides, node->count + 1);
+}
+
+/* Can it be so of nothing? */
+static bool takes_missing(const struct match_node *node)
+{
+    switch (node->kind) {
+    case MATCH_EQUAL:
+    case MATCH_LESS_EQUAL:
+    case MATCH_GREATER_EQUAL:
+        return node->value.type == DOCUMENT_NULL || node->value.type == DOCUMENT_UNDEFINED;
+    case MATCH_IN:
+        return node->in.null;
+    default:
+        return false;
+    }
+}
+
+/* Marks that something is there. */
+static const struct query_implied *present(const struct query_implying *implying,
+                                           const struct query_implied *implied)
+{
+    struct query_implied *copy;
+    const struct query_implied **parts;
+
+    if (!implied ||
+        (implied->kind != QUERY_IMPLIED_CONDITION && implied->kind != QUERY_IMPLIED_ANY))
+        return implied;
+    copy = ARENA_NEW(implying->arena, struct query_implied);
+    *copy = *implied;
+    copy->condition.present = implied->kind == QUERY_IMPLIED_CONDITION;
+    if (implied->kind == QUERY_IMPLIED_ANY) {
+        parts = ARENA_ARRAY(implying->arena, const struct query_implied *, implied->count);
+        for (size_t i = 0; i < implied->count; i++)
+            parts[i] = present(implying, implied->parts[i]);
+        copy->parts = parts;
+    }
+    return copy;
 }
 
 static const struct query_implied *value_imply(const struct query_implying *implying,
@@ -197,6 +328,8 @@ static const struct query_implied *value_imply(const struct query_implying *impl
     case MATCH_LESS_EQUAL:
     case MATCH_GREATER:
     case MATCH_GREATER_EQUAL:
+        if (way->identity && node->kind == MATCH_EQUAL && node->value.type == DOCUMENT_OBJECT)
+            return query_implied_points(implying, &way->operand, &node->value, 1);
         implied = comparison_imply(implying, node, &way->operand);
         break;
     case MATCH_IN:
@@ -205,9 +338,19 @@ static const struct query_implied *value_imply(const struct query_implying *impl
     case MATCH_REGEX:
         implied = regex_imply(implying, node, &way->operand);
         break;
+    case MATCH_EXISTS:
+    case MATCH_TYPE:
+    case MATCH_MOD:
+    case MATCH_BITS:
+        if (!way->operand.through)
+            return NULL;
+        implied = query_implied_inexact(implying, query_implied_whatever(implying, &way->operand));
+        break;
     default:
         return NULL;
     }
+    if (way->operand.through && !takes_missing(node))
+        implied = present(implying, implied);
     return way->exact ? implied : query_implied_inexact(implying, implied);
 }
 
@@ -232,6 +375,19 @@ static bool is_comparison(const struct match_node *node)
     return node->path && node->kind >= MATCH_EQUAL && node->kind <= MATCH_GREATER_EQUAL;
 }
 
+/* Each may be so of another value: any of them is an access path. */
+static const struct query_implied *each_imply(const struct query_implying *implying,
+                                              const struct match_node *const *nodes, size_t count,
+                                              const struct way *way)
+{
+    const struct query_implied **parts =
+        ARENA_ARRAY(implying->arena, const struct query_implied *, count);
+
+    for (size_t i = 0; i < count; i++)
+        parts[i] = value_imply(implying, nodes[i], way);
+    return query_implied_all(implying, parts, count);
+}
+
 /* Several comparisons of one path. */
 static const struct query_implied *ranges_imply(const struct query_implying *implying,
                                                 const struct match_node *const *nodes, size_t count,
@@ -245,6 +401,8 @@ static const struct query_implied *ranges_imply(const struct query_implying *imp
     ways_add_elements(implying, &ways);
     if (ways.full)
         return NULL;
+    if (implying->ways == QUERY_WAYS_MANY_VALUES)
+        return each_imply(implying, nodes, count, &ways.list[0]);
     for (size_t i = 0; i < ways.count; i++) {
         const struct way *way = &ways.list[i];
 
@@ -291,7 +449,10 @@ static const struct query_implied *element_imply(const struct query_implying *im
     if (!node->path || !ways_find(implying, node->path, bases, &ways))
         return NULL;
     for (size_t i = 0; i < ways.count; i++)
-        ways_add(&elements, query_operand_elements(implying, &ways.list[i].operand), false, false);
+        ways_add(&elements,
+                 is_through(implying) ? ways.list[i].operand
+                                      : query_operand_elements(implying, &ways.list[i].operand),
+                 false, false);
     if (elements.full)
         return NULL;
     /* {$elemMatch: {}} is true of every element, and still wants one */
@@ -373,6 +534,10 @@ static const struct query_implied *imply(const struct query_implying *implying,
     case MATCH_GREATER_EQUAL:
     case MATCH_IN:
     case MATCH_REGEX:
+    case MATCH_EXISTS:
+    case MATCH_TYPE:
+    case MATCH_MOD:
+    case MATCH_BITS:
         return node->path ? predicate_imply(implying, node, bases)
                           : itself_imply(implying, node, bases);
     case MATCH_EXPRESSION:

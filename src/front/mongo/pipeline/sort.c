@@ -6,6 +6,7 @@
 #include "document/bson.h"
 #include "document/order.h"
 #include "front/mongo/error.h"
+#include "query/expression/item.h"
 
 enum { KEYS_MAX = 32, COMPONENTS_MAX = 200 };
 
@@ -68,6 +69,7 @@ static bool component_index(struct slice name, uint64_t *ret_index)
 static bool descend(struct walk *walk, const struct document_value *value, size_t at,
                     struct error *err)
 {
+    const struct document_value none = document_null();
     struct document_value inner;
     struct document_iter iter;
     uint64_t index;
@@ -85,9 +87,12 @@ static bool descend(struct walk *walk, const struct document_value *value, size_
             !descend(walk, &inner, at + 1, err))
             return false;
         document_iter_init(&iter, value->document);
-        while (document_iter_next(&iter))
-            if (iter.value.type == DOCUMENT_OBJECT && !descend(walk, &iter.value, at, err))
+        while (document_iter_next(&iter)) {
+            if (iter.value.type != DOCUMENT_OBJECT)
+                consider(walk, &none); /* as an index has it */
+            else if (!descend(walk, &iter.value, at, err))
                 return false;
+        }
         return true;
     }
     inner = document_null();
@@ -106,7 +111,42 @@ static bool key_evaluate(const struct query_expression *expression, struct query
     return true;
 }
 
-static const struct query_kind key_kind = {"sort key", key_evaluate, QUERY_STABLE};
+/* A component that is a number may be a place in an array, which indexes know otherwise. */
+static bool key_is_end_of(const struct query_expression *expression, struct arena *arena,
+                          struct document_path *ret_path, bool *ret_greatest)
+{
+    const struct key_node *node = (const struct key_node *)expression;
+    struct document_segment *segments = ARENA_ARRAY(arena, struct document_segment, node->count);
+    uint64_t index;
+
+    if (node->count > DOCUMENT_PATH_SEGMENTS_MAX)
+        return false;
+    for (size_t i = 0; i < node->count; i++) {
+        if (component_index(node->components[i], &index))
+            return false;
+        segments[i] = (struct document_segment){.name = node->components[i]};
+    }
+    *ret_path = (struct document_path){
+        .segments = segments, .count = node->count, .end = DOCUMENT_PATH_END_SCALAR};
+    *ret_greatest = node->descending;
+    return true;
+}
+
+static const struct query_kind key_kind = {"sort key", key_evaluate, QUERY_STABLE,
+                                           .is_end_of = key_is_end_of};
+
+/* The number of an item: items are numbered as they are made. */
+static bool natural_evaluate(const struct query_expression *expression UNUSED,
+                             struct query_context *context, struct document_value *ret_value,
+                             struct error *err UNUSED)
+{
+    const struct query_item *bound = context->slots[0].hidden_self;
+
+    *ret_value = bound ? document_int64((int64_t)bound->item->header.number) : document_null();
+    return true;
+}
+
+static const struct query_kind natural_kind = {"creation", natural_evaluate, QUERY_STABLE};
 
 static const struct slice *components_split(struct slice path, struct arena *arena,
                                             size_t *ret_count)
@@ -139,6 +179,16 @@ static bool direction_read(const struct document_value *value, bool *ret_descend
     return true;
 }
 
+const struct query_order *mongo_sort_by_creation(struct query_build *build)
+{
+    const struct query_expression *item = query_variable(build, 0);
+    struct query_order *order = ARENA_NEW(build->arena, struct query_order);
+
+    *order = (struct query_order){
+        query_node(build, &natural_kind, sizeof(struct query_expression), &item, 1), false};
+    return order;
+}
+
 bool mongo_sort_compile(struct slice sort, uint32_t slot, struct query_build *build,
                         const struct query_order **ret_order, size_t *ret_count, struct error *err)
 {
@@ -162,8 +212,13 @@ bool mongo_sort_compile(struct slice sort, uint32_t slot, struct query_build *bu
                                    KEYS_MAX);
         if (!direction_read(&iter.value, &descending, err))
             return false;
-        if (slice_equal(iter.key, SLICE("$natural")))
+        if (slice_equal(iter.key, SLICE("$natural"))) {
+            if (!descending)
+                continue;
+            order[count++] = (struct query_order){
+                query_node(build, &natural_kind, sizeof(struct query_expression), &item, 1), true};
             continue;
+        }
         if (!iter.key.len || iter.key.data[0] == '$')
             return mongo_error_set(err, MONGO_BAD_VALUE, "FieldPath field names may not %s.",
                                    iter.key.len ? "start with '$'" : "be empty");

@@ -9,3 +9,6 @@
 NODISCARD bool mongo_sort_compile(struct slice sort, uint32_t slot, struct query_build *build,
                                   const struct query_order **ret_order, size_t *ret_count,
                                   struct error *err);
+
+/* One order: as documents were made. */
+const struct query_order *mongo_sort_by_creation(struct query_build *build);
