@@ -30,8 +30,8 @@ static void documents_live(mongoc_collection_t *people)
 {
     bson_t *one = BCON_NEW("_id", BCON_INT32(1), "name", "Ann", "seen", "[", "monday", "]");
     bson_t *filter = BCON_NEW("_id", BCON_INT32(1)), reply;
-    bson_t *change = BCON_NEW("$inc", "{", "visits", BCON_INT32(2), "}", "$push", "{", "seen",
-                              "tuesday", "}");
+    bson_t *change =
+        BCON_NEW("$inc", "{", "visits", BCON_INT32(2), "}", "$push", "{", "seen", "tuesday", "}");
     bson_error_t error = {0};
     mongoc_cursor_t *cursor;
     const bson_t *found;
@@ -62,9 +62,8 @@ static void bulks_live(mongoc_collection_t *numbers)
     mongoc_bulk_operation_t *bulk =
         mongoc_collection_create_bulk_operation_with_opts(numbers, NULL);
     bson_t *options = BCON_NEW("batchSize", BCON_INT32(50)), *all = bson_new(), reply;
-    bson_t *pipeline =
-        BCON_NEW("pipeline", "[", "{", "$group", "{", "_id", BCON_NULL, "sum", "{", "$sum", "$n",
-                 "}", "}", "}", "]");
+    bson_t *pipeline = BCON_NEW("pipeline", "[", "{", "$group", "{", "_id", BCON_NULL, "sum", "{",
+                                "$sum", "$n", "}", "}", "}", "]");
     bson_error_t error = {0};
     mongoc_cursor_t *cursor;
     const bson_t *found;
@@ -97,9 +96,9 @@ static void bulks_live(mongoc_collection_t *numbers)
 
 static void indexes_live(mongoc_database_t *database, mongoc_collection_t *numbers)
 {
-    bson_t *command = BCON_NEW("createIndexes", "numbers", "indexes", "[", "{", "key", "{", "n",
-                               BCON_INT32(1), "}", "name", "n_1", "unique", BCON_BOOL(true), "}",
-                               "]");
+    bson_t *command =
+        BCON_NEW("createIndexes", "numbers", "indexes", "[", "{", "key", "{", "n", BCON_INT32(1),
+                 "}", "name", "n_1", "unique", BCON_BOOL(true), "}", "]");
     bson_error_t error = {0};
     mongoc_cursor_t *cursor;
     const bson_t *found;
