@@ -263,8 +263,9 @@ struct catalogue {
         state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
     struct catalogue_state *root; /* the published state */
 
-    atomic_uint redefining;      /* containers whose writers wait for another definition */
-    struct mutex published_lock; /* under it: waiting for what is published next */
+    atomic_uint_fast64_t maps_published; /* by migrations, since the start */
+    atomic_uint redefining;              /* containers whose writers wait for another definition */
+    struct mutex published_lock;         /* under it: waiting for what is published next */
     struct condition published;
 
     struct mutex change_lock;   /* one change at a time; held while it is committed */

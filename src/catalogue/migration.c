@@ -415,7 +415,13 @@ bool catalogue_migration_publish(struct catalogue *catalogue, const struct conta
         return false;
     container_set(c.after, partition_map_ref(migration_map(migration)),
                   migration_with_state(migration, MIGRATION_DROPPING));
+    atomic_fetch_add(&catalogue->maps_published, 1); /* before anybody sees it */
     return migration_change_commit(&c, err);
+}
+
+uint64_t catalogue_maps_published(const struct catalogue *catalogue)
+{
+    return atomic_load(&catalogue->maps_published);
 }
 
 /* With a version of its own: who knows the map by its version knows the definition too. */

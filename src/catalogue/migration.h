@@ -23,6 +23,10 @@ NODISCARD bool catalogue_migration_begin(struct catalogue *catalogue,
 NODISCARD bool catalogue_migration_publish(struct catalogue *catalogue,
                                            const struct container *container, struct error *err);
 
+/* How many were, since the start: who has looked at this before taking a snapshot of a node, and
+ * finds it the same when it opens a container, finds its partitions whole in the snapshot. */
+uint64_t catalogue_maps_published(const struct catalogue *catalogue);
+
 /* Drops what is left behind, and the migration is over: of a published one the sources, which
  * nobody reads any more; of a cancelled one the targets and the journals. */
 NODISCARD bool catalogue_migration_end(struct catalogue *catalogue,

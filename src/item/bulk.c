@@ -405,6 +405,26 @@ static void flight_init(struct flight *flight, struct run *run, struct item_oper
                                    op->options.new_id, run->arena);
 }
 
+/* Within a transaction there is nothing to wait for. */
+static void run_within(struct item_operation *operations, size_t count,
+                       const struct bulk_options *options)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct item_operation *op = &operations[i];
+        bool fine;
+
+        if (op->ended)
+            continue;
+        fine = (!options->grown || options->grown(options->context, &op->err)) &&
+               item_operation_run(op, &op->err);
+        if (fine)
+            op->err.code = ERROR_NONE;
+        op->ended = true;
+        if (!fine && options->in_order)
+            return;
+    }
+}
+
 void bulk_run(struct item_operation *operations, size_t count, const struct bulk_options *options)
 {
     struct item_operation *first = operations;
@@ -415,6 +435,10 @@ void bulk_run(struct item_operation *operations, size_t count, const struct bulk
         first++;
     if (first == operations + count)
         return;
+    if (first->within) {
+        run_within(operations, count, options);
+        return;
+    }
     run.meters = first->meters;
     run.space = first->space;
     run.arena = first->arena;

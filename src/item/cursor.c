@@ -19,7 +19,7 @@ enum {
 
 struct cursor {
     struct cursor_request request;
-    struct engine_iterator *iterator;
+    struct view_walk walk;
     struct view view;     /* whose snapshot outlives the cursor */
     struct arena *arena;  /* for keys that are looked up by number */
     struct slice routing; /* of the logical partition that is wanted; empty: of any */
@@ -76,6 +76,10 @@ bool view_count(const struct view *view, struct slice logical, uint64_t *ret_ite
         return false;
     if (value.found == ENGINE_FOUND && !counter_decode(value.bytes, numbers, err))
         return false;
+    for (size_t i = 0; view->planned && i < view->planned->delta_count; i++)
+        if (slice_equal(view->planned->deltas[i].key, slice_of(key, 2 + logical.len)))
+            for (size_t n = 0; n < COUNTER_NUMBERS; n++)
+                numbers[n] += view->planned->deltas[i].amounts[n];
     *ret_bytes = (uint64_t)MAX(numbers[0], (int64_t)0);
     *ret_items = (uint64_t)MAX(numbers[1], (int64_t)0);
     return true;
@@ -95,6 +99,13 @@ bool view_fetch(const struct view *view, const struct slice *keys, size_t count,
                    : !engine_multi_get(scope->engine, view->snapshot, scope->partition, full, count,
                                        ENGINE_READ_ANY, arena, values, err))
         return false;
+    for (size_t i = 0; view->planned && i < count; i++) {
+        const struct engine_op *op = view_section_get(view->planned, full[i]);
+
+        if (op)
+            values[i] = (struct engine_value){op->kind == ENGINE_PUT ? ENGINE_FOUND : ENGINE_ABSENT,
+                                              op->value};
+    }
     for (size_t i = 0; i < count; i++) {
         ret_items[i] = (struct item){.key = keys[i]};
         if (values[i].found == ENGINE_FOUND &&
@@ -217,9 +228,15 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
     if (request->logical.len && !logical_routing(view, request->logical, &cursor->routing, err))
         return false;
     if (!reach_choose(view, request, &reach, err) ||
-        !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
-                             cursor_bounds(request, arena), request->backwards, reach,
-                             &cursor->iterator, err))
+        !view_walk_open(&cursor->walk,
+                        &(struct view_walk_options){.engine = view->scope.engine,
+                                                    .snapshot = view->snapshot,
+                                                    .partition = view->scope.partition,
+                                                    .range = cursor_bounds(request, arena),
+                                                    .backwards = request->backwards,
+                                                    .reach = reach,
+                                                    .section = view->planned},
+                        err))
         return false;
     *ret_cursor = TAKE(cursor);
     return true;
@@ -229,7 +246,7 @@ void cursor_free(struct cursor *cursor)
 {
     if (!cursor)
         return;
-    engine_iterator_free(cursor->iterator);
+    view_walk_done(&cursor->walk);
     arena_free(cursor->arena);
     buf_done(&cursor->seek);
     buf_done(&cursor->place);
@@ -263,7 +280,7 @@ bool cursor_seek_behind(struct cursor *cursor, struct slice value, struct slice 
     }
     cursor->at_place = true;
     cursor->pending = false;
-    return engine_iterator_seek(cursor->iterator, buf_slice(place), err);
+    return view_walk_seek(&cursor->walk, buf_slice(place), err);
 }
 
 /* --- Walking --------------------------------------------------------------------------------- */
@@ -285,7 +302,7 @@ static bool entry_seek(struct cursor *cursor, struct slice a, struct slice b, st
     buf_append_slice(&cursor->seek, a);
     buf_append_slice(&cursor->seek, b);
     cursor->passed = 0;
-    return engine_iterator_seek(cursor->iterator, buf_slice(&cursor->seek), err);
+    return view_walk_seek(&cursor->walk, buf_slice(&cursor->seek), err);
 }
 
 /* Length of the values at the start of bytes. */
@@ -391,8 +408,8 @@ static bool key_look_up(struct cursor *cursor, uint64_t number, bool *ret_found,
         cursor->arena = arena_new();
     arena_reset(cursor->arena);
     bytes_put_be64(key + 1, number);
-    if (!engine_get(view->scope.engine, view->snapshot, view->scope.partition,
-                    slice_of(key, sizeof key), ENGINE_READ_ANY, cursor->arena, &value, err))
+    if (!view_section_read(view->planned, view->scope.engine, view->snapshot, view->scope.partition,
+                           slice_of(key, sizeof key), cursor->arena, &value, err))
         return false;
     *ret_found = value.found == ENGINE_FOUND;
     if (!*ret_found)
@@ -485,7 +502,7 @@ bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bool *ret_mo
         if (UNLIKELY(cursor->pending)) {
             cursor->pending = false;
             entry = cursor->entry;
-        } else if (!engine_iterator_next(cursor->iterator, &entry, err)) {
+        } else if (!view_walk_next(&cursor->walk, &entry, err)) {
             return false;
         }
         if (entry.found != ENGINE_FOUND)
@@ -544,7 +561,7 @@ bool cursor_pass(struct cursor *cursor, struct slice value, uint64_t max,
     while (count < max) {
         struct engine_entry *entry = &cursor->entry;
 
-        if (!engine_iterator_next(cursor->iterator, entry, err))
+        if (!view_walk_next(&cursor->walk, entry, err))
             return false;
         if (entry->found != ENGINE_FOUND ||
             (value.data && !slice_starts_with(slice_skip(entry->key, before), value))) {

@@ -10,12 +10,14 @@
 #include "document/order.h"
 #include "item/item.h"
 #include "item/scope.h"
+#include "item/view_overlay.h"
 
 /* One moment of one physical partition. */
 struct view {
     struct item_scope scope;
-    struct engine_snapshot *snapshot; /* owned, or of view_of's caller; NULL: as of now */
-    int64_t now_ms;                   /* wall clock: what expiry is measured by */
+    struct engine_snapshot *snapshot;   /* owned, or of view_of's caller; NULL: as of now */
+    int64_t now_ms;                     /* wall clock: what expiry is measured by */
+    const struct view_section *planned; /* what is seen besides; NULL: nothing */
 };
 
 /* A view of a snapshot of its node, or of now, that is somebody else's: there is nothing to be

@@ -400,9 +400,65 @@ static bool brings_item(const struct item_operation *op)
     return op->verb == ITEM_CREATE || op->verb == ITEM_REPLACE || op->verb == ITEM_UPSERT;
 }
 
+/* --- Within a transaction -------------------------------------------------------------------- */
+
+static bool read_within(struct item_operation *op, struct error *err)
+{
+    const struct item *item;
+
+    if (!transaction_read(op->within, &op->id, &item, err))
+        return false;
+    op->metered.charge_cru = cost_read(item ? item->document.len : 0, op->metered.strong);
+    metering_charge(op->meters, op->route.span->id, op->metered.charge_cru);
+    if (!item)
+        return missing(err);
+    op->result = (struct transaction_result){.item = *item};
+    return true;
+}
+
+static bool write_within(struct item_operation *op, struct error *err)
+{
+    struct slice document;
+    bool late;
+
+    if (!items_names_check(op->route.space, &op->key, id_written(op), err) ||
+        !transaction_is_late(op->within, &op->id, &late, err))
+        return false;
+    if (late)
+        return error_set(err, ERROR_CONFLICT, "another transaction wrote the same item first");
+    if (op->options.description.data)
+        op->options.description =
+            arena_copy(transaction_arena(op->within), op->options.description);
+    if (op->document.data) {
+        op->document = arena_copy(transaction_arena(op->within), op->document);
+        if (!transaction_unique_check(op->within, id_written(op), op->document, err))
+            return false;
+    }
+    if (!item_operation_plan(op, op->within, &document, err))
+        return false;
+    op->result = (struct transaction_result){.item = {.document = document}};
+    return true;
+}
+
+static bool run_within(struct item_operation *op, struct error *err)
+{
+    struct item_scope scope;
+
+    item_operation_route(op, op->space);
+    if (op->key.open || op->key.former)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "within a transaction the whole partition key of an item must be known");
+    scope = item_route_scope(&op->route);
+    return transaction_enter(op->within, &scope, op->route.logical, err) &&
+           (op->verb == ITEM_READ ? read_within(op, err) : write_within(op, err));
+}
+
 bool item_operation_run(struct item_operation *op, struct error *err)
 {
     bool fine;
+
+    if (UNLIKELY(op->within != NULL))
+        return run_within(op, err);
 
     assert((op->verb == ITEM_CHANGE) == (op->make != NULL));
     if (LIKELY(!op->key.former))

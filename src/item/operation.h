@@ -64,7 +64,11 @@ struct item_operation {
     item_make *make;       /* of a change */
     void *context;         /* for make */
     struct transaction_options options; /* of a write */
-    struct metered_call metered;        /* in and out */
+    /* It is a part of this one, which somebody else commits: it sees what is planned there, a write
+     * is planned there too, and costs nothing before the commit. ERROR_CONFLICT: another one has
+     * written the item since that began. The space outlives it. NULL: it is alone. */
+    struct transaction *within;
+    struct metered_call metered; /* in and out */
     void (*done)(
         struct item_operation *op); /* of one that is started, see above; once, and quick */
 

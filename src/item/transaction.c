@@ -44,14 +44,22 @@ place_new(struct arena *arena, const struct item_scope *scope, struct slice logi
 bool transaction_begin(const struct item_scope *scope, struct slice logical, struct arena *arena,
                        struct transaction **ret_transaction, struct error *err)
 {
-    struct transaction *transaction;
-
     assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
     if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
         return false;
-    transaction = MEMORY_NEW(struct transaction);
+    if (!transaction_open(scope, arena, ret_transaction, err))
+        return false;
+    (*ret_transaction)->first = (*ret_transaction)->place = place_new(arena, scope, logical);
+    return true;
+}
+
+bool transaction_open(const struct item_scope *scope, struct arena *arena,
+                      struct transaction **ret_transaction, struct error *err)
+{
+    struct transaction *transaction = MEMORY_NEW(struct transaction);
+
     transaction->arena = arena;
-    transaction->first = transaction->place = place_new(arena, scope, logical);
+    transaction->commit = scope->commit;
     transaction->now_ms = clock_read_wall_ms(scope->clock);
     transaction->moment = commit_moment(scope->commit);
     if (!engine_snapshot_new(scope->engine, &transaction->snapshot, err)) {
@@ -77,19 +85,36 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
                        struct slice logical, struct error *err)
 {
     assert(transaction->snapshot && scope->partition > 0 && logical.len > 0);
-    if (scope->commit != transaction->first->scope.commit)
+    if (scope->commit != transaction->commit)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "a transaction cannot span partitions on different nodes");
     /* If the map is the last one now, nobody has written by a later one before the snapshot was
      * taken; else one of the two may be what a migration has left behind. */
-    if (scope->partition != transaction->first->scope.partition && scope->is_current &&
-        !scope->is_current(scope->nodes))
+    if ((!transaction->first || scope->partition != transaction->first->scope.partition) &&
+        scope->is_current && !scope->is_current(scope->nodes))
         return error_set(err, ERROR_FENCED,
                          "a partition has been split, merged or moved meanwhile");
     if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
         return false;
+    if (transaction->place && transaction->place->scope.partition == scope->partition &&
+        transaction->place->scope.epoch == scope->epoch &&
+        slice_equal(transaction->place->logical, logical))
+        return true; /* it is there */
     transaction->place = place_new(transaction->arena, scope, logical);
+    if (!transaction->first)
+        transaction->first = transaction->place;
     return true;
+}
+
+void transaction_set_guard(struct transaction *transaction, transaction_guard *guard, void *self)
+{
+    transaction->guard = guard;
+    transaction->guard_self = self;
+}
+
+struct arena *transaction_arena(const struct transaction *transaction)
+{
+    return transaction->arena;
 }
 
 struct engine_snapshot *transaction_snapshot(const struct transaction *transaction)
@@ -305,6 +330,36 @@ void transaction_rely(struct transaction *transaction, const struct document_val
 
     assert(seen);
     seen->is_relied = true;
+}
+
+/* Versions are told apart by what the commit gave them. */
+static bool is_same_version(const struct item_header *a, const struct item_header *b)
+{
+    return a->lsn == b->lsn && a->origin == b->origin && a->ordinal == b->ordinal &&
+           a->number == b->number;
+}
+
+bool transaction_is_late(struct transaction *transaction, const struct document_value *id,
+                         bool *ret_late, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    const struct item_scope *scope = &transaction->place->scope;
+    struct transaction_seen *seen;
+    struct engine_value value;
+    struct item now;
+
+    if (!seen_get(transaction, id, &seen, err) ||
+        !engine_get(scope->engine, NULL, scope->partition,
+                    item_family_key(arena, PARTITION_FAMILY_ITEM, seen->key), ENGINE_READ_ANY,
+                    arena, &value, err))
+        return false;
+    *ret_late = seen->is_stored != (value.found == ENGINE_FOUND);
+    if (*ret_late || !seen->is_stored)
+        return true;
+    if (!item_decode(seen->key, value.bytes, &now, err))
+        return false;
+    *ret_late = !is_same_version(&now.header, &seen->stored.header);
+    return true;
 }
 
 /* --- Scanning -------------------------------------------------------------------------------- */
@@ -666,7 +721,10 @@ bool transaction_write(struct transaction *transaction, const struct document_va
     if (transaction->planned_count == TRANSACTION_WRITES_MAX)
         return error_set(err, ERROR_TOO_LARGE, "a transaction writes more than %d times",
                          TRANSACTION_WRITES_MAX);
-    if (!seen_get(transaction, id, &seen, err))
+    if (!seen_get(transaction, id, &seen, err) ||
+        (transaction->guard &&
+         !transaction->guard(transaction->guard_self, transaction->place->scope.partition,
+                             seen->key, err)))
         return false;
     item = seen_item(seen);
     if (!verb_check(verb, item, err) ||

@@ -19,6 +19,7 @@
 #include "item/scope.h"
 #include "item/write_set.h"
 
+struct view_overlay;
 struct write_record;
 struct transaction; /* opaque; freed with transaction_free, committed or not */
 
@@ -26,6 +27,10 @@ struct transaction; /* opaque; freed with transaction_free, committed or not */
 NODISCARD bool transaction_begin(const struct item_scope *scope, struct slice logical,
                                  struct arena *arena, struct transaction **ret_transaction,
                                  struct error *err);
+
+/* The same in no logical partition yet, on the node of the scope: transaction_enter comes first. */
+NODISCARD bool transaction_open(const struct item_scope *scope, struct arena *arena,
+                                struct transaction **ret_transaction, struct error *err);
 void transaction_free(struct transaction *transaction); /* NULL is fine */
 CLEANUP_FN(struct transaction *, transaction_free)
 
@@ -38,6 +43,28 @@ NODISCARD bool transaction_enter(struct transaction *transaction, const struct i
 /* The moment it reads, of the whole node; borrowed, and gone with the commit. For queries that are
  * part of it: they do not see its writes. */
 struct engine_snapshot *transaction_snapshot(const struct transaction *transaction);
+
+/* What it has planned so far, for queries that shall see it: built in the arena, and good until the
+ * next write. What is handed out of the transaction before stays good. ERROR_UNIQUE_KEY: two of its
+ * items clash. */
+NODISCARD bool transaction_overlay(struct transaction *transaction, struct arena *arena,
+                                   struct view_overlay **ret_overlay, struct error *err);
+
+/* Asked before each write, with partition and item key, by whoever has more to say about it. False
+ * with err: it is refused. */
+typedef bool transaction_guard(void *self, uint32_t partition, struct slice key, struct error *err);
+void transaction_set_guard(struct transaction *transaction, transaction_guard *guard, void *self);
+
+/* Was the item written by another one since the snapshot? Then the commit of a write would fail. */
+NODISCARD bool transaction_is_late(struct transaction *transaction, const struct document_value *id,
+                                   bool *ret_late, struct error *err);
+
+/* Where all of it lives. */
+struct arena *transaction_arena(const struct transaction *transaction);
+
+/* Puts a record (write_record.h) beside the writes of the logical partition it is in. Borrowed
+ * until the commit. */
+void transaction_record_add(struct transaction *transaction, const struct write_record *record);
 
 /* The item as this transaction sees it. *ret_item NULL: there is none. */
 NODISCARD bool transaction_read(struct transaction *transaction, const struct document_value *id,
@@ -141,6 +168,10 @@ struct transaction_result transaction_result(const struct transaction *transacti
 /* The same, but the item as the transaction has left it in the end. Deleted: document.data is NULL.
  */
 struct transaction_result transaction_outcome(const struct transaction *transaction, size_t nth);
+
+/* How many writes are planned, and the physical partition of the nth. */
+size_t transaction_write_count(const struct transaction *transaction);
+uint32_t transaction_partition(const struct transaction *transaction, size_t nth);
 
 /* After a commit that failed with ERROR_UNIQUE_KEY: the last write of the item that is to blame.
  * False: it is not known. */

@@ -3,6 +3,7 @@
 #include "item/transaction_private.h"
 
 #include "base/bytes.h"
+#include "item/view_overlay.h"
 #include "item/write_record.h"
 #include "partition/layout.h"
 #include "throughput/cost.h"
@@ -412,6 +413,54 @@ static bool sections_build(struct transaction *transaction, struct error *err)
     return true;
 }
 
+/* --- Seeing what is planned ------------------------------------------------------------------
+ */
+
+static bool section_show(struct transaction_section *section, struct arena *arena, int64_t now_ms,
+                         struct view_section *ret_shown, struct error *err)
+{
+    struct commit_part part;
+
+    if (!write_set_build(section->scope, section->changes, section->change_count, arena,
+                         &section->set, &part, err))
+        return false;
+    write_set_stamp(section->set, &(struct commit_stamp){.lsn = TRANSACTION_LSN_PROVISIONAL,
+                                                         .first_number = partition_number(
+                                                             TRANSACTION_NUMBER_SOURCE, 0),
+                                                         .wall_ms = now_ms});
+    *ret_shown = view_section_of(&part, arena);
+    return true;
+}
+
+/* As the commit will build it, but in an arena that goes when something else is planned. The
+ * numbers of new items count up in the order they were planned in, so that they stay the same as
+ * more are planned. */
+bool transaction_overlay(struct transaction *transaction, struct arena *arena,
+                         struct view_overlay **ret_overlay, struct error *err)
+{
+    struct view_overlay *overlay = ARENA_NEW(arena, struct view_overlay);
+    struct arena *own = transaction->arena;
+    bool fine = true;
+
+    assert(transaction->snapshot);
+    transaction->arena = arena;
+    changes_collect(transaction, transaction->seen_count);
+    overlay->sections = ARENA_ARRAY(arena, struct view_section, transaction->part_count + 1);
+    for (size_t i = 0; fine && i < transaction->part_count; i++) {
+        fine = section_show(&transaction->sections[i], arena, transaction->now_ms,
+                            &overlay->sections[i], err);
+        overlay->count += fine;
+    }
+    transaction->arena = own;
+    transaction->sections = NULL;
+    transaction->part_count = 0;
+    for (size_t i = 0; i < transaction->entity_count; i++)
+        transaction->entities[i]->change = NULL;
+    if (fine)
+        *ret_overlay = overlay;
+    return fine;
+}
+
 /* --- Charging --------------------------------------------------------------------------------
  */
 
@@ -528,7 +577,7 @@ bool transaction_commit(struct transaction *transaction, struct error *err)
         return true;
     return commit_prepare(transaction, err) &&
            (transaction->part_count == 0 ||
-            commit_run(transaction->first->scope.commit, &transaction->batch, err));
+            commit_run(transaction->commit, &transaction->batch, err));
 }
 
 static void commit_done(struct commit_batch *batch, const struct error *err)
@@ -554,7 +603,7 @@ bool transaction_commit_start(struct transaction *transaction,
     transaction->done = done;
     transaction->context = context;
     transaction->batch.done = commit_done;
-    return commit_submit(transaction->first->scope.commit, &transaction->batch, err);
+    return commit_submit(transaction->commit, &transaction->batch, err);
 }
 
 static uint64_t lsn_in(const struct transaction *transaction, uint32_t partition)
@@ -567,7 +616,7 @@ static uint64_t lsn_in(const struct transaction *transaction, uint32_t partition
 
 uint64_t transaction_lsn(const struct transaction *transaction)
 {
-    return lsn_in(transaction, transaction->first->scope.partition);
+    return !transaction->first ? 0 : lsn_in(transaction, transaction->first->scope.partition);
 }
 
 struct transaction_work transaction_work(const struct transaction *transaction)
@@ -619,6 +668,17 @@ struct transaction_result transaction_outcome(const struct transaction *transact
             result.item.document = SLICE_NONE;
     }
     return result;
+}
+
+size_t transaction_write_count(const struct transaction *transaction)
+{
+    return transaction->planned_count;
+}
+
+uint32_t transaction_partition(const struct transaction *transaction, size_t nth)
+{
+    assert(nth < transaction->planned_count);
+    return transaction->planned[nth].seen->place->scope.partition;
 }
 
 bool transaction_refused(const struct transaction *transaction, size_t *ret_nth)

@@ -82,7 +82,10 @@ struct transaction_scanned {
 
 struct transaction {
     const struct transaction_place *first, *place; /* where it began, and where it is */
+    struct commit *commit;                         /* of the node */
     struct arena *arena;
+    transaction_guard *guard; /* NULL: nobody asks */
+    void *guard_self;
     struct engine_snapshot *snapshot; /* of the whole node */
     uint64_t moment;
     int64_t now_ms;
@@ -108,9 +111,6 @@ struct transaction {
     void (*done)(struct transaction *transaction, const struct error *err, void *context);
     void *context;
 };
-
-/* Puts a record where the transaction is, if it writes there. */
-void transaction_record_add(struct transaction *transaction, const struct write_record *record);
 
 /* The item under a key, as stored; looked up once. */
 NODISCARD bool transaction_see(struct transaction *transaction,

@@ -15,6 +15,7 @@
 #include "query/plan.h"
 
 struct query_cache;
+struct view_overlay;
 struct query_spill;
 
 /* Bytes of a continuation at most, so that it is below 1 KB when sealed and in base64. */
@@ -91,6 +92,8 @@ struct query_request {
     /* The moment that is read instead of now, of the node of the only partition in scope; borrowed.
      * For queries within a transaction, by one thread. NULL: now. */
     struct engine_snapshot *snapshot;
+    const struct engine *snapshot_of;   /* the node of it; NULL: known to be that of all spans */
+    const struct view_overlay *overlay; /* what is seen besides; NULL: nothing */
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
     struct query_spill
         *spill; /* NULL: what does not fit the memory is computed in several passes */

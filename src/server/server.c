@@ -382,6 +382,9 @@ static struct mongo *mongo_make(struct server *server)
         .sessions_max = (size_t)settings->mongo_sessions_max,
         .session_ms = settings->mongo_session_ms_max,
         .test_commands = settings->mongo_test_commands,
+        .transactions_max = (size_t)settings->mongo_transactions_max,
+        .transaction_ms = settings->mongo_transaction_ms_max,
+        .transaction_bytes_max = (size_t)settings->mongo_transaction_bytes_max,
         .connections_max = (uint32_t)settings->net_connections_max,
     };
 

@@ -162,3 +162,57 @@ test('documents are updated by pipelines', async (t) => {
   await rejects(c.updateOne({ _id: 1 }, [{ $match: {} }]), 72);
   await rejects(c.updateOne({ _id: 1 }, [{ $set: { _id: 5 } }]), 66);
 });
+
+test('find and aggregate read a view through its pipeline', async (t) => {
+  const { db } = await mongo(t);
+  await db.collection('base').insertMany([{ _id: 1, a: 1, b: 1 }, { _id: 2, a: 2, b: 1 }, { _id: 3, a: 3, b: 2 }, { _id: 4, a: 4, b: 1 }]);
+  await db.createCollection('seen', { viewOn: 'base', pipeline: [{ $match: { b: 1 } }, { $project: { b: 0 } }] });
+  const seen = db.collection('seen');
+  assert.deepEqual(await seen.find().sort({ _id: 1 }).toArray(), [{ _id: 1, a: 1 }, { _id: 2, a: 2 }, { _id: 4, a: 4 }]);
+  assert.deepEqual(await seen.find({ a: { $gt: 1 } }, { projection: { _id: 0 } }).sort({ a: -1 }).limit(1).toArray(), [{ a: 4 }]);
+  assert.deepEqual(await seen.findOne({ _id: 2 }), { _id: 2, a: 2 });
+  assert.equal(await seen.countDocuments({ a: { $lt: 4 } }), 2);
+  assert.deepEqual(await seen.find({}, { batchSize: 1 }).sort({ _id: 1 }).map(({ _id }) => _id).toArray(), [1, 2, 4]);
+  assert.deepEqual(await db.collection('base').aggregate([{ $match: { _id: 1 } }, { $lookup: { from: 'seen', localField: 'a', foreignField: 'a', as: 'r' } }, { $project: { r: 1 } }]).toArray(),
+    [{ _id: 1, r: [{ _id: 1, a: 1 }] }]);
+  await rejects(seen.insertOne({ _id: 9 }), 166);
+});
+
+test('what does not fit the memory is spilled, or refused where that is not allowed', async (t) => {
+  const { db } = await mongo(t, ['--set', 'query.memory_bytes_max=65536']);
+  const items = db.collection('items');
+  for (let part = 0; part < 4; part++)
+    await items.insertMany(Array.from({ length: 1000 }, (_, i) => ({ _id: part * 1000 + i, n: (i * 7919) % 1000, text: 'x'.repeat(200) })));
+  const sorted = [{ $addFields: { m: { $add: ['$n', 1] } } }, { $sort: { m: 1, _id: 1 } }];
+  const all = await items.aggregate(sorted).toArray();
+  assert.equal(all.length, 4000);
+  for (let i = 1; i < all.length; i++) assert.ok(all[i - 1].m < all[i].m || (all[i - 1].m === all[i].m && all[i - 1]._id < all[i]._id));
+  const groups = await items.aggregate([{ $addFields: { k: { $concat: ['$text', 'y'] } } }, { $group: { _id: '$_id', k: { $first: '$k' } } }, { $count: 'n' }]).toArray();
+  assert.deepEqual(groups, [{ n: 4000 }]);
+  await rejects(items.aggregate(sorted, { allowDiskUse: false }).toArray(), 292);
+  await rejects(items.aggregate([{ $group: { _id: null, all: { $push: '$$ROOT' } } }, { $unwind: '$all' }, { $lookup: { from: 'items', pipeline: [], as: 'r' } }, { $count: 'n' }], { maxTimeMS: 50 }).toArray(), 50);
+});
+
+test('runaway pipelines end with an error, and the server goes on', async (t) => {
+  const { db, client } = await mongo(t);
+  const items = db.collection('items');
+  await items.insertMany(Array.from({ length: 300 }, (_, i) => ({ _id: i, to: Array.from({ length: 10 }, (_, k) => (i + k) % 300), text: 'x'.repeat(5000) })));
+  let deep = { a: 1 };
+  for (let i = 0; i < 150; i++) deep = { $not: [deep] };
+  const outcomes = [
+    [{ $match: { $expr: deep } }],
+    [{ $project: { x: { $range: [0, 1e9] } } }],
+    [{ $facet: Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}`, []])) }],
+    [{ $group: { _id: null, all: { $push: '$$ROOT' } } }, { $project: { a: '$all', b: '$all', c: '$all', d: '$all', e: '$all', f: '$all', g: '$all', h: '$all', i: '$all', j: '$all', k: '$all', l: '$all' } }],
+    Array.from({ length: 30 }, () => ({ $unwind: '$to' })).concat(Array.from({ length: 300 }, () => ({ $addFields: { x: 1 } }))),
+    [{ $graphLookup: { from: 'items', startWith: '$to', connectFromField: 'to', connectToField: '_id', as: 'r' } }, { $group: { _id: null, all: { $push: '$r' } } }],
+    [{ $match: { $or: Array.from({ length: 20000 }, (_, i) => ({ a: i })) } }],
+    Array.from({ length: 1000 }, () => ({ $lookup: { from: 'items', pipeline: [], as: 'r' } })),
+  ];
+  for (const pipeline of outcomes)
+    await items.aggregate(pipeline, { maxTimeMS: 2000 }).toArray().then(() => {}, (error) => assert.equal(typeof error.code, 'number', error.message));
+  let nested = [];
+  for (let i = 0; i < 30; i++) nested = [{ $lookup: { from: 'items', pipeline: nested, as: 'r' } }];
+  await rejects(items.aggregate(nested).toArray(), 232);
+  assert.equal((await client.db('admin').command({ ping: 1 })).ok, 1);
+});

@@ -1,8 +1,12 @@
 // Aggregation expressions where commands take them: $expr, computed fields, `let`.
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { BSON } from 'mongodb';
 import { mongo } from './mongo.js';
+
+const { EJSON } = BSON;
 
 async function orders(t) {
   const { client } = await mongo(t);
@@ -42,4 +46,27 @@ test('writes take let', async (t) => {
   assert.deepEqual(shown, { _id: 2, rest: 14 });
   const { deletedCount } = await collection.deleteMany(below, { let: { wanted: 20 } });
   assert.equal(deletedCount, 2);
+});
+
+// Each case of tests/cases/mongo/expression.json as a computed field; its document is CURRENT, since
+// what is stored has an _id besides.
+test('the cases give through a server what they give without one', async (t) => {
+  const { client } = await mongo(t, [], { promoteValues: false });
+  const collection = client.db('shop').collection('cases');
+  const text = await readFile(new URL('../cases/mongo/expression.json', import.meta.url), 'utf8');
+  const { cases } = EJSON.parse(text, { relaxed: false });
+  const shown = (value) => EJSON.stringify(value ?? { missing: 1 }, { relaxed: false });
+  await collection.insertMany(cases.map(({ doc }, i) => ({ _id: i, d: doc ?? {} })));
+  const wrong = [];
+  for (const [i, { e, is, code, doc }] of cases.entries()) {
+    if (shown(e).includes('$$ROOT')) continue;
+    const v = { $let: { vars: { CURRENT: '$d' }, in: e } };
+    try {
+      const [found] = await collection.find({ _id: i }, { projection: { _id: 0, v } }).toArray();
+      if (code || shown(found.v) !== shown(is)) wrong.push([shown({ e, doc }), code, shown(found.v)]);
+    } catch (error) {
+      if (Number(error.code) !== Number(code)) wrong.push([shown({ e, doc }), code, error.message]);
+    }
+  }
+  assert.deepEqual(wrong, []);
 });

@@ -269,3 +269,87 @@ test('documents expire by dates, by the earliest of an array, and by _ts', async
   await kept.dropIndex('_ts_1');
   assert.deepEqual(await names(kept), ['_id_']);
 });
+
+const stagesOf = (plan) => (plan ? [plan.stage, ...(plan.inputStages ? plan.inputStages.flatMap(stagesOf) : stagesOf(plan.inputStage))] : []);
+
+test('explain tells the plan and the work that was done', async (t) => {
+  const { db } = await mongo(t);
+  const items = db.collection('items');
+  await items.insertMany([...Array(1000).keys()].map((i) => ({ _id: i, n: i, m: i % 10, tags: [`t${i % 4}`, 'all'] })));
+  await items.createIndexes([{ key: { n: 1 } }, { key: { m: 1, n: -1 } }, { key: { tags: 1 } }]);
+  const explain = (cursor) => cursor.explain('executionStats');
+
+  let told = await explain(items.find({ n: { $gte: 10, $lt: 20 } }));
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['FETCH', 'IXSCAN']);
+  let scan = told.queryPlanner.winningPlan.inputStage;
+  assert.deepEqual([scan.indexName, scan.keyPattern, scan.isMultiKey, scan.direction, scan.indexBounds], ['n_1', { n: 1 }, false, 'forward', { n: ['[10, 20)'] }]);
+  assert.deepEqual([told.executionStats.nReturned, told.executionStats.totalKeysExamined, told.executionStats.totalDocsExamined], [10, 10, 10]);
+  assert.ok(told.executionStats.requestCharge > 0);
+  assert.equal(told.queryPlanner.namespace, 'shop.items');
+
+  told = await explain(items.find({ m: 3 }).sort({ n: 1 }).limit(5));
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['LIMIT', 'FETCH', 'IXSCAN']);
+  scan = told.queryPlanner.winningPlan.inputStage.inputStage;
+  assert.deepEqual([scan.indexName, scan.direction, scan.indexBounds], ['m_1_n_-1', 'backward', { m: ['[3, 3]'], n: ['[MinKey, MaxKey]'] }]);
+  assert.equal(told.executionStats.nReturned, 5);
+  assert.ok(told.executionStats.totalDocsExamined < 20);
+
+  told = await explain(items.find({ tags: 't1' }));
+  scan = told.queryPlanner.winningPlan.inputStage;
+  assert.deepEqual([scan.indexName, scan.isMultiKey, scan.multiKeyPaths], ['tags_1', true, { tags: ['tags'] }]);
+  assert.deepEqual([told.executionStats.nReturned, told.executionStats.totalDocsExamined], [250, 250]);
+
+  told = await explain(items.find({ x: 1 }));
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['COLLSCAN']);
+  assert.equal(told.executionStats.totalDocsExamined, 1000);
+  told = await explain(items.find({ _id: 5 }));
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['IDHACK']);
+  told = await explain(items.find({ x: 1 }).sort({ y: 1 }));
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['SORT', 'COLLSCAN']);
+  told = await explain(items.find({ n: { $gte: 10 }, m: 1 }).hint({ $natural: 1 }));
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['COLLSCAN']);
+  told = await explain(items.find({ $or: [{ n: 5 }, { m: 7 }] }));
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['FETCH', 'OR', 'IXSCAN', 'IXSCAN']);
+  assert.equal(told.executionStats.nReturned, 101);
+
+  told = await db.command({ explain: { count: 'items', query: { m: 3 } }, verbosity: 'executionStats' });
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['COUNT', 'COUNT_SCAN', 'IXSCAN']);
+  assert.equal(told.executionStats.totalDocsExamined, 0);
+  told = await db.command({ explain: { update: 'items', updates: [{ q: { n: 5 }, u: { $set: { n: 6000 } } }] }, verbosity: 'queryPlanner' });
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['UPDATE', 'FETCH', 'IXSCAN']);
+  assert.equal(told.executionStats, undefined);
+  await db.command({ explain: { delete: 'items', deletes: [{ q: { n: 5 }, limit: 0 }] } });
+  await db.command({ explain: { findAndModify: 'items', query: { n: 5 }, remove: true } });
+  await db.command({ explain: { distinct: 'items', key: 'm', query: {} } });
+  assert.equal((await db.command({ count: 'items', query: { n: 5 } })).n, 1);
+  told = await items.aggregate([{ $match: { n: { $lt: 5 } } }, { $group: { _id: '$m', n: { $sum: 1 } } }]).explain();
+  const plan = told.queryPlanner ?? told.stages[0].$cursor.queryPlanner;
+  assert.ok(stagesOf(plan.winningPlan).includes('IXSCAN'));
+  told = await db.command({ explain: { find: 'nothing' } });
+  assert.deepEqual(stagesOf(told.queryPlanner.winningPlan), ['EOF']);
+  await assert.rejects(db.command({ explain: { find: 'items' }, verbosity: 'loud' }), { code: 2 });
+  await assert.rejects(db.command({ explain: { ping: 1 } }));
+});
+
+test('collMod changes when documents expire, and hides an index', async (t) => {
+  const { db } = await mongo(t);
+  const items = db.collection('items');
+  await items.createIndex({ at: 1 }, { expireAfterSeconds: 100 });
+  await items.createIndex({ n: 1 });
+  const changed = await db.command({ collMod: 'items', index: { name: 'at_1', expireAfterSeconds: 200 } });
+  assert.deepEqual([changed.expireAfterSeconds_old, changed.expireAfterSeconds_new], [100, 200]);
+  const hidden = await db.command({ collMod: 'items', index: { keyPattern: { n: 1 }, hidden: true } });
+  assert.deepEqual([hidden.hidden_old, hidden.hidden_new], [false, true]);
+  assert.deepEqual((await items.listIndexes().toArray()).slice(1), [
+    { v: 2, key: { at: 1 }, name: 'at_1', expireAfterSeconds: 200 },
+    { v: 2, key: { n: 1 }, name: 'n_1', hidden: true },
+  ]);
+  await items.insertMany([...Array(100).keys()].map((n) => ({ n })));
+  const stages = async () => stagesOf((await items.find({ n: 5 }).explain('queryPlanner')).queryPlanner.winningPlan);
+  assert.deepEqual(await stages(), ['COLLSCAN']);
+  await assert.rejects(items.find({ n: 5 }).hint('n_1').toArray(), { code: 2 });
+  await db.command({ collMod: 'items', index: { name: 'n_1', hidden: false } });
+  assert.deepEqual(await stages(), ['FETCH', 'IXSCAN']);
+  await assert.rejects(db.command({ collMod: 'items', index: { name: 'zzz', hidden: true } }), { code: 27 });
+  await assert.rejects(db.command({ collMod: 'items', index: { name: 'n_1', unique: true } }), { code: 238 });
+});

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
+import { MaxKey, MinKey } from 'mongodb';
 import { root } from './server.js';
 import { mongo } from './mongo.js';
 
@@ -18,6 +19,7 @@ const examples = {
   endSessions: { value: [] }, killAllSessions: { value: [] }, killAllSessionsByPattern: { value: [] }, refreshSessions: { value: [] }, killSessions: { value: [] },
   insert: { value: 'c', body: { documents: [{ _id: 1 }] } },
   find: { value: 'c' }, aggregate: { value: 'c', body: { pipeline: [], cursor: {} } },
+  explain: { value: { find: 'c' } },
   getMore: { value: 5, body: { collection: 'c' }, code: 43 },
   killCursors: { value: 'c', body: { cursors: [] } },
   update: { value: 'c', body: { updates: [{ q: {}, u: { a: 1 } }] } },
@@ -29,6 +31,18 @@ const examples = {
   collMod: { value: 'made' }, renameCollection: { value: 'ledger.made', body: { to: 'ledger.named' } },
   collStats: { value: 'c' }, dataSize: { value: 'ledger.c' }, validate: { value: 'named' },
   getParameter: { body: { featureCompatibilityVersion: 1 } }, getLog: { value: '*' },
+  enableSharding: { value: 'ledger' }, shardCollection: { value: 'ledger.sharded', body: { key: { a: 'hashed' } } },
+  reshardCollection: { value: 'ledger.sharded', body: { key: { b: 1 } } }, refineCollectionShardKey: { value: 'ledger.sharded', body: { key: { b: 1, c: 1 } } },
+  abortReshardCollection: { value: 'ledger.sharded', code: 339 }, split: { value: 'ledger.sharded', body: { middle: { b: 1, c: 1 } } },
+  mergeChunks: { value: 'ledger.sharded', body: { bounds: [{ b: new MinKey(), c: new MinKey() }, { b: new MaxKey(), c: new MaxKey() }] } },
+  moveChunk: { value: 'ledger.sharded', body: { find: { b: 1, c: 1 }, to: 'local' } },
+  moveRange: { value: 'ledger.sharded', body: { min: { b: 1, c: 1 }, toShard: 'local' } },
+  getShardVersion: { value: 'ledger.sharded' }, balancerCollectionStatus: { value: 'ledger.sharded' },
+  addShardToZone: { value: 'local', body: { zone: 'z' } }, removeShardFromZone: { value: 'local', body: { zone: 'z' } },
+  updateZoneKeyRange: { value: 'ledger.sharded', body: { min: { b: new MinKey(), c: new MinKey() }, max: { b: new MaxKey(), c: new MaxKey() }, zone: null } },
+  customAction: { value: 'GetDatabase' },
+  configureFailPoint: { code: 59 },
+  commitTransaction: { code: 251 }, abortTransaction: { code: 251 },
   logout: { last: true },
 };
 

@@ -209,7 +209,14 @@ test('chunks are split, moved and merged, and config shows them', async (t) => {
   assert.equal(collection._id, 'shop.people');
   assert.deepEqual(collection.key, { day: 1 });
   assert.ok((await chunks()).every((c) => c.uuid.equals(collection.uuid)));
-  const changes = await config.collection('changelog').find({ what: 'moveChunk.commit', ns: 'shop.people' }).toArray();
+  const [distribution] = await admin.aggregate([{ $shardedDataDistribution: {} }]).toArray();
+  assert.equal(distribution.ns, 'shop.people');
+  assert.equal(distribution.shards.reduce((sum, s) => sum + s.numOwnedDocuments, 0), 365);
+  const stats = await people.aggregate([{ $collStats: { storageStats: {}, count: {} } }]).toArray();
+  assert.deepEqual(stats.map((s) => s.shard).sort(), distribution.shards.map((s) => s.shardName).sort());
+  assert.equal(stats.reduce((sum, s) => sum + s.count, 0), 365);
+  assert.deepEqual(await config.collection('chunks').aggregate([{ $match: { uuid: collection.uuid } }, { $group: { _id: null, n: { $sum: 1 } } }]).toArray(), [{ _id: null, n: 2 }]);
+  const changes = await config.collection('changelog').find({ what: 'moveChunk.from', 'details.note': 'success', ns: 'shop.people' }).toArray();
   assert.ok(changes.length >= 3);
 });
 
@@ -253,4 +260,73 @@ test('config is read by filters, sorts and cursors, and not written', async (t) 
   assert.deepEqual(Object.keys((await admin.command({ getShardMap: 1 })).map).sort(), ['east', 'west']);
   await assert.rejects(client.db('shop').command({ listShards: 1 }), { code: 13 });
   await assert.rejects(admin.command({ addShard: 'rs/host:1' }), { code: 238 });
+});
+
+test('zones keep values of a ranged key on the shards that have them', async (t) => {
+  const documents = Array.from({ length: 60 }, (_, n) => ({ _id: n, region: ['eu', 'us', 'asia'][n % 3], day: n }));
+  const { admin, people, config, chunks } = await twoNodes(t, { region: 1, day: 1 }, { documents });
+  const [{ shard: home }] = await chunks();
+  const away = home === 'west' ? 'east' : 'west';
+  await admin.command({ addShardToZone: away, zone: 'europe' });
+  assert.deepEqual((await config.collection('shards').findOne({ _id: away })).tags, ['europe']);
+  const eu = { min: { region: 'eu', day: new MinKey() }, max: { region: 'eu', day: new MaxKey() } };
+  await admin.command({ updateZoneKeyRange: 'shop.people', ...eu, zone: 'europe' });
+  const [tag] = await config.collection('tags').find({ ns: 'shop.people' }).toArray();
+  assert.deepEqual([tag.tag, tag.min, tag.max], ['europe', eu.min, eu.max]);
+  const end = Date.now() + 30_000;
+  while (!(await chunks()).some((c) => c.shard === away && c.min.region === 'eu')) {
+    assert.ok(Date.now() < end, 'waited in vain');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.deepEqual(byId(await people.find().toArray()), documents);
+  await assert.rejects(admin.command({ updateZoneKeyRange: 'shop.people', min: { region: 'a', day: 1 }, max: { region: 'b', day: 1 }, zone: 'europe' }), { code: 238 });
+  await assert.rejects(admin.command({ addShardToZone: 'north', zone: 'europe' }), { code: 70 });
+  await admin.command({ updateZoneKeyRange: 'shop.people', ...eu, zone: null });
+  assert.equal(await config.collection('tags').countDocuments({}), 0);
+  await admin.command({ removeShardFromZone: away, zone: 'europe' });
+  assert.equal((await config.collection('shards').findOne({ _id: away })).tags, undefined);
+});
+
+test('custom actions of the hosted service make, change and show databases and collections', async (t) => {
+  const { client } = await mongo(t, quick);
+  const own = client.db('own');
+  const shared = client.db('shared');
+  const plain = ({ ok, operationTime, $clusterTime, ...rest }) => rest;
+  await own.command({ customAction: 'CreateDatabase' });
+  assert.deepEqual(plain(await own.command({ customAction: 'GetDatabase' })), { database: 'own' });
+  await assert.rejects(own.command({ customAction: 'CreateDatabase' }), { code: 48 });
+  await own.command({ customAction: 'CreateCollection', collection: 'a', offerThroughput: 1000, shardKey: 'at.place' });
+  assert.deepEqual(plain(await own.command({ customAction: 'GetCollection', collection: 'a' })),
+    { database: 'own', collection: 'a', shardKeyDefinition: { 'at.place': 'hashed' }, provisionedThroughput: 1000 });
+  await own.command({ customAction: 'UpdateCollection', collection: 'a', offerThroughput: 2000 });
+  assert.equal((await own.command({ customAction: 'GetCollection', collection: 'a' })).provisionedThroughput, 2000);
+  await own.command({ customAction: 'CreateCollection', collection: 'b', autoScaleSettings: { maxThroughput: 4000 }, indexes: [{ key: { _id: 1 }, name: '_id_1' }] });
+  assert.deepEqual(plain(await own.command({ customAction: 'GetCollection', collection: 'b' })),
+    { database: 'own', collection: 'b', provisionedThroughput: 400, autoScaleSettings: { maxThroughput: 4000 } });
+  await assert.rejects(own.command({ customAction: 'UpdateCollection', collection: 'b', offerThroughput: 500 }), { code: 2 });
+  await assert.rejects(own.command({ customAction: 'CreateCollection', collection: 'c', offerThroughput: 20000 }), (err) => err.code === 2 && err.errorResponse.errMsg === err.message);
+  await assert.rejects(own.command({ customAction: 'CreateCollection', collection: 'c', indexes: [{ key: { a: 1 }, name: 'a' }] }), { code: 2 });
+  await assert.rejects(own.command({ customAction: 'GetCollection', collection: 'nothing' }), { code: 26 });
+  await assert.rejects(own.command({ customAction: 'Dance' }), { code: 2 });
+  await shared.command({ customAction: 'CreateDatabase', offerThroughput: 600 });
+  await shared.command({ customAction: 'CreateCollection', collection: 'c', shardKey: 'k' });
+  assert.deepEqual(plain(await shared.command({ customAction: 'GetCollection', collection: 'c' })), { database: 'shared', collection: 'c', shardKeyDefinition: { k: 'hashed' } });
+  await shared.command({ customAction: 'UpdateDatabase', offerThroughput: 800 });
+  assert.deepEqual(plain(await shared.command({ customAction: 'GetDatabase' })), { database: 'shared', provisionedThroughput: 800 });
+});
+
+test('a throttled write says when to come again, and the charge of a command is told', async (t) => {
+  const { db } = await mongo(t, quick, { retryWrites: false, maxPoolSize: 1 });
+  await db.command({ customAction: 'CreateCollection', collection: 'slow', offerThroughput: 400, shardKey: 'k' });
+  const slow = db.collection('slow');
+  await slow.insertOne({ _id: 1, k: 1 });
+  const told = await db.command({ getLastRequestStatistics: 1 });
+  assert.equal(told.CommandName, 'insert');
+  assert.ok(told.RequestCharge > 0);
+  const filler = 'x'.repeat(20_000);
+  let throttled;
+  for (let i = 0; i < 400 && !throttled; i++)
+    await slow.insertMany(Array.from({ length: 20 }, (_, n) => ({ k: n, filler }))).catch((err) => (throttled = err));
+  assert.equal(throttled.code, 16500);
+  assert.match(throttled.message, /RetryAfterMs=\d+/);
 });

@@ -20,6 +20,13 @@
 #include <stdatomic.h>
 
 struct front_call;
+struct query_request;
+
+/* What queries of a call read instead of now: sets snapshot and overlay of a request. */
+struct front_moment {
+    bool (*take)(void *self, struct query_request *request, struct error *err);
+    void *self;
+};
 
 /* How a call's bytes come and go: one for HTTP/1.1 (kit/http.h), one for each other protocol. */
 struct front_transport {
@@ -54,11 +61,12 @@ struct front_call {
     struct net_loop *loop;  /* where the connection lives */
     struct arena *arena;    /* of the request; gone with the answer */
     struct front_account account;
-    struct net_owner *owner;      /* the account, as workers and memory know it; may be NULL */
-    size_t held;                  /* on its meter, until the call ends */
-    size_t work_bytes;            /* to be held there besides where a worker works on it */
-    bool may_block;               /* false: on a loop; set cold and return rather than block */
-    const atomic_bool *cancelled; /* the client has gone; NULL: nobody would notice */
+    struct net_owner *owner;           /* the account, as workers and memory know it; may be NULL */
+    const struct front_moment *moment; /* of a transaction; NULL: now */
+    size_t held;                       /* on its meter, until the call ends */
+    size_t work_bytes;                 /* to be held there besides where a worker works on it */
+    bool may_block;                    /* false: on a loop; set cold and return rather than block */
+    const atomic_bool *cancelled;      /* the client has gone; NULL: nobody would notice */
     bool cold;     /* out: run again where it may block; the answer so far is thrown away */
     bool *pending; /* out, on a loop: the operation ends later, by front_call_finish; the call must
                     * not be touched after that was set in motion */

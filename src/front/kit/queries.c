@@ -67,5 +67,12 @@ bool front_query_run(const struct front_call *call, const struct query_plan *pla
     request->spill = request->in_memory ? NULL : queries->spill;
     request->executor = &executor;
     request->arena = call->arena;
+    if (call->moment) {
+        /* one thread has a snapshot, and what is kept between pages is of now */
+        request->executor = NULL;
+        request->cache = NULL;
+        if (!call->moment->take(call->moment->self, request, err))
+            return false;
+    }
     return query_run(plan, request, ret_page, err);
 }

@@ -167,16 +167,21 @@ static bool nested_probe(struct choosing *c, const struct document_path *path, b
         size_t first, count = query_spans_overlap(c->spans, c->targets.list[t].range, &first);
 
         for (size_t i = first; i < first + count && !*ret_some; i++) {
-            CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+            CLEANUP(view_walk_done) struct view_walk walk = {0};
             struct slice min = item_family_key(c->arena, 'i', buf_slice(&below));
             struct engine_range range = {min, cursor_prefix_end(c->arena, min)};
             struct engine_entry entry;
             struct view *view;
 
             if (!query_spans_view(c->spans, i, &view, c->err) ||
-                !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition,
-                                     range, false, ENGINE_READ_ANY, &iterator, c->err) ||
-                !engine_iterator_next(iterator, &entry, c->err))
+                !view_walk_open(&walk,
+                                &(struct view_walk_options){.engine = view->scope.engine,
+                                                            .snapshot = view->snapshot,
+                                                            .partition = view->scope.partition,
+                                                            .range = range,
+                                                            .section = view->planned},
+                                c->err) ||
+                !view_walk_next(&walk, &entry, c->err))
                 return false;
             *ret_some = entry.found == ENGINE_FOUND;
         }

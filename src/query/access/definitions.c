@@ -282,6 +282,7 @@ struct using
     struct query_filter *filter;
     const struct index_definition *definition;
     const uint64_t *arrays;
+    const struct query_conditions *branch; /* of a filter, instead of the whole; NULL: that */
     struct query_index_use *use;
     struct buf prefix; /* of the use: that of the definition, and values of the first parts */
     size_t bound;      /* parts that something is said of */
@@ -311,7 +312,8 @@ static bool is_better(const struct query_condition *a, const struct query_condit
  * leaves items out. */
 static const struct query_condition *part_condition(const struct using *u, size_t part)
 {
-    const struct query_conditions *conditions = through(u->filter, u->arrays[part] != 0);
+    const struct query_conditions *conditions =
+        u->branch ? u->branch : through(u->filter, u->arrays[part] != 0);
     const struct query_condition *best = NULL;
 
     for (size_t i = 0; i < conditions->count; i++) {
@@ -523,6 +525,97 @@ static void wildcard_uses(const struct item_space *space, struct query_filter *f
     (void)space;
 }
 
+/* --- Unions ------------------------------------------------------------------------------------
+ */
+
+/* What one side of an `any` says, as a list. */
+static bool branch_read(const struct query_implied *side, struct arena *arena,
+                        struct query_conditions *ret_branch)
+{
+    struct query_condition *list;
+    size_t count = 0;
+
+    if (!side || (side->kind != QUERY_IMPLIED_CONDITION && side->kind != QUERY_IMPLIED_ALL))
+        return false;
+    list = ARENA_ARRAY(arena, struct query_condition, side->count + 1);
+    if (side->kind == QUERY_IMPLIED_CONDITION)
+        list[count++] = side->condition;
+    else
+        for (size_t i = 0; i < side->count; i++)
+            if (side->parts[i] && side->parts[i]->kind == QUERY_IMPLIED_CONDITION)
+                list[count++] = side->parts[i]->condition;
+    *ret_branch = (struct query_conditions){.list = list, .count = count};
+    return count > 0;
+}
+
+/* The definition that says most of the branch. */
+static bool branch_use(const struct item_space *space, struct query_filter *filter,
+                       const struct query_conditions *branch, struct query_index_use *ret_use)
+{
+    size_t count, best = 0;
+    const struct index_definition *const *list =
+        index_policy_besides(space->definition->policy, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct query_index_use use;
+        struct using u;
+
+        if (list[i]->hidden || list[i]->kind != &index_kind_ordered || !is_of_kind(space, list[i]))
+            continue;
+        using_begin(&u, space, filter, list[i], arrays_of(space, filter, i), &use);
+        u.branch = branch;
+        if (!ordered_use(&u) || 2 * u.bound + u.single <= best)
+            continue;
+        best = 2 * u.bound + u.single;
+        *ret_use = use;
+        ret_use->gathered = !use.single;
+        ret_use->repeats = false; /* members are told apart by number */
+    }
+    return best > 0;
+}
+
+static void union_find(const struct item_space *space, struct query_filter *filter,
+                       const struct query_alternative *alternative, struct query_index_uses *uses)
+{
+    const struct query_implied *any = alternative->implied;
+    CLEANUP(buf_done) struct buf prefix, name;
+    struct query_index_use *members, *use;
+    size_t ranges = 0;
+
+    buf_init(&prefix, BUF_DEFAULT_MAX);
+    buf_init(&name, BUF_DEFAULT_MAX);
+    if (any->count > QUERY_UNION_MAX)
+        return;
+    members = ARENA_ARRAY(filter->arena, struct query_index_use, any->count + 1);
+    for (size_t i = 0; i < any->count; i++) {
+        struct query_conditions branch;
+
+        if (!branch_read(any->parts[i], filter->arena, &branch) ||
+            !branch_use(space, filter, &branch, &members[i]))
+            return;
+        buf_append_slice(&prefix, members[i].prefix);
+        buf_append_text(&name, i ? " OR " : "");
+        buf_append_slice(&name, members[i].name);
+        ranges += members[i].ranges.count;
+    }
+    use = query_index_use_add(uses, filter->arena);
+    *use = (struct query_index_use){.members = members,
+                                    .member_count = any->count,
+                                    .prefix = arena_copy(filter->arena, buf_slice(&prefix)),
+                                    .ranges = {.count = ranges},
+                                    .conjuncts = alternative->conjuncts,
+                                    .name = arena_copy(filter->arena, buf_slice(&name))};
+}
+
+static void unions_find(const struct item_space *space, struct query_filter *filter,
+                        struct query_index_uses *uses)
+{
+    const struct query_conditions *conditions = through(filter, true);
+
+    for (size_t i = 0; i < conditions->alternative_count; i++)
+        union_find(space, filter, &conditions->alternatives[i], uses);
+}
+
 void query_definition_uses_find(const struct item_space *space, struct query_filter *filter,
                                 struct query_index_uses *uses)
 {
@@ -546,6 +639,8 @@ void query_definition_uses_find(const struct item_space *space, struct query_fil
         if (ordered_use(&u))
             *query_index_use_add(uses, filter->arena) = use;
     }
+    if (count)
+        unions_find(space, filter, uses);
 }
 
 /* --- Orders ------------------------------------------------------------------------------------

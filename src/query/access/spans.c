@@ -150,9 +150,13 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
         struct item_scope scope = item_space_span_scope(spans->request->space, self->span);
         struct engine_snapshot *snapshot = spans->request->snapshot;
 
+        if (snapshot && spans->request->snapshot_of && spans->request->snapshot_of != scope.engine)
+            return error_set(err, ERROR_NOT_SUPPORTED,
+                             "a transaction cannot read partitions on different nodes");
         if (!snapshot && !snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
             return false;
         self->view = view_of(&scope, snapshot);
+        self->view.planned = view_overlay_find(spans->request->overlay, scope.partition);
         self->viewed = true;
     }
     *ret_view = &self->view;

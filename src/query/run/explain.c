@@ -2,16 +2,15 @@
  *
  *     access       nothing, point, scan or index; with index: which, how many ranges, whether the
  *                  filter is settled by it, and how many entries were counted in advance: in the
- *                  first partition, up to 256; of a union: the same of each of its members
- *     operator     stream, aggregate, group, distinct or sort; ordered: the index gave the order
- *     partitions   read from for this page, of how many
- *     actual       entries walked, items loaded, items the filter accepted, rows given, bytes
- *                  spilled to disk
- *     charge       in RU: all of it, and what partitions, index, items and output make of it
- *     advice       indexes that would have helped: their kind (single, order, composite), path or
- *                  paths, how many of the items loaded they would have spared, what the page would
- *                  have cost and saved in RU, and all of it in words. At best: as if the index led
- *                  to just the items that the whole filter accepts, or that gave a row.
+ *                  first partition, up to 256; of a union: the same of each of its members; the
+ *                  ranges as bytes, and of a definition besides the policy its name and where
+ * arrays are operator     stream, aggregate, group, distinct or sort; ordered: the index gave the
+ * order partitions   read from for this page, of how many actual       entries walked, items
+ * loaded, items the filter accepted, rows given, bytes spilled to disk charge       in RU: all of
+ * it, and what partitions, index, items and output make of it advice       indexes that would have
+ * helped: their kind (single, order, composite), path or paths, how many of the items loaded they
+ * would have spared, what the page would have cost and saved in RU, and all of it in words. At
+ * best: as if the index led to just the items that the whole filter accepts, or that gave a row.
  *     pushed       the same query as stages: those of a chain that run here, in the partitions
  *     kept, stages of a plan with further stages (query/stage/figures.c): nothing was read, for the
  *                  rows were kept since the page before; what each stage did: rows in and out, ms,
@@ -21,6 +20,8 @@
 #include "query/run/run_private.h"
 
 #include "query/stage/chain.h"
+
+enum { BOUNDS_SHOWN_MAX = 64 };
 
 static void put_text(struct buf *buf, struct slice key, const char *text)
 {
@@ -41,11 +42,58 @@ static const char *mode_name(enum query_mode mode)
     return names[mode];
 }
 
+static void put_ranges(struct buf *buf, struct slice key, const struct query_ranges *ranges)
+{
+    size_t list = document_append_array_begin(buf, key);
+    char text[DOCUMENT_INDEX_SIZE];
+
+    for (size_t i = 0; i < ranges->count && i < BOUNDS_SHOWN_MAX; i++) {
+        size_t pair = document_append_array_begin(buf, document_index_key((uint32_t)i, text));
+        struct document_value min = {.type = DOCUMENT_BINARY,
+                                     .binary = {.bytes = ranges->list[i].min}};
+        struct document_value max = {.type = DOCUMENT_BINARY,
+                                     .binary = {.bytes = ranges->list[i].max}};
+
+        document_append(buf, SLICE("0"), &min);
+        document_append(buf, SLICE("1"), &max);
+        document_end(buf, pair);
+    }
+    document_end(buf, list);
+}
+
+/* For languages that show bounds: of each part the ranges as bytes of rising values. */
+static void put_bounds(struct buf *buf, const struct query_index_use *use)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t list;
+
+    document_append_string(buf, SLICE("order"),
+                           use->order == DOCUMENT_ORDER_MONGO ? SLICE("mongo") : SLICE("sql"));
+    if (use->member_count || (!use->definition && (use->value_count > 1 || !use->ranges.list)))
+        return;
+    list = document_append_array_begin(buf, SLICE("bounds"));
+    if (!use->definition)
+        put_ranges(buf, SLICE("0"), &use->ranges);
+    for (size_t i = 0; use->definition && i < use->bound_count; i++)
+        put_ranges(buf, document_index_key((uint32_t)i, text), &use->bounds[i]);
+    document_end(buf, list);
+    if (!use->definition)
+        return;
+    document_append_string(buf, SLICE("definition"), use->definition->name);
+    if (!use->arrays)
+        return;
+    list = document_append_array_begin(buf, SLICE("arrays"));
+    for (size_t i = 0; i < use->definition->part_count; i++)
+        document_append_int64(buf, document_index_key((uint32_t)i, text), (int64_t)use->arrays[i]);
+    document_end(buf, list);
+}
+
 static void put_index(struct buf *buf, struct slice key, const struct query_index_use *use)
 {
     size_t begin = document_append_object_begin(buf, key);
 
     document_append_string(buf, SLICE("path"), use->name);
+    put_bounds(buf, use);
     document_append_int64(buf, SLICE("ranges"), (int64_t)use->ranges.count);
     document_append_bool(buf, SLICE("composite"), use->value_count > 1);
     document_append_bool(buf, SLICE("exact"), use->exact);

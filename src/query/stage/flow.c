@@ -203,10 +203,32 @@ static bool element_push(struct query_flow *flow, size_t nth, size_t stage,
     return query_flow_push_from(flow, nth, stage + 1, err);
 }
 
+/* What is bound before an unwind, for the rows of its elements: a stage behind it may bind the same
+ * slots anew, once it has left them behind. */
+static struct query_slot *slots_save(struct query_flow *flow, size_t stage)
+{
+    const struct query_stage *at = &flow->chain->stages[stage];
+    struct query_context *context = &flow->run->context;
+    struct query_slot *saved = ARENA_ARRAY(context->arena, struct query_slot, at->kept_count + 1);
+
+    for (size_t i = 0; i < at->kept_count; i++)
+        saved[i] = context->slots[at->kept[i]];
+    return saved;
+}
+
+static void slots_restore(struct query_flow *flow, size_t stage, const struct query_slot *saved)
+{
+    const struct query_stage *at = &flow->chain->stages[stage];
+
+    for (size_t i = 0; i < at->kept_count; i++)
+        flow->run->context.slots[at->kept[i]] = saved[i];
+}
+
 static bool elements_push(struct query_flow *flow, size_t nth, size_t stage, struct slice array,
                           struct error *err)
 {
     struct query_context *context = &flow->run->context;
+    const struct query_slot *saved = slots_save(flow, stage);
     struct arena *around = context->arena, *own;
     struct document_iter iter;
     int64_t index = 0;
@@ -220,6 +242,7 @@ static bool elements_push(struct query_flow *flow, size_t nth, size_t stage, str
            !is_done_behind(flow, stage + 1, flow->segments[nth].end)) {
         arena_reset(own);
         context->arena = own;
+        slots_restore(flow, stage, saved);
         pushed =
             query_work(context, 1, err) && element_push(flow, nth, stage, iter.value, index++, err);
         context->arena = around;

@@ -53,7 +53,8 @@ bool query_other_run(struct query_stages *run, struct slice container,
     request.call = &call;
     request.scope = (struct query_scope){0};
     request.continuation = SLICE_NONE;
-    request.snapshot = NULL;
+    if (!request.snapshot_of) /* else its node is looked at, wherever the other one is */
+        request.snapshot = NULL;
     request.cache = NULL;
     request.explain = false;
     request.limits.rows_max = UINT64_MAX;

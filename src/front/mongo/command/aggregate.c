@@ -1,6 +1,8 @@
 /* aggregate: a pipeline over a collection, or over documents that a stage of it brings. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
+#include "front/mongo/command/explain.h"
+#include "front/mongo/command/source.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
@@ -33,11 +35,9 @@ static bool is_value(const struct document_value *value)
     return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
 }
 
-static bool aggregate_check(const struct aggregate *aggregate, struct error *err)
+static bool aggregate_check(const struct aggregate *aggregate, bool explained, struct error *err)
 {
-    if (aggregate->explain)
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "aggregate: explain is not offered yet");
-    if (!aggregate->cursor.data)
+    if (!aggregate->cursor.data && !explained)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "The 'cursor' option is required, except for aggregate with the "
                                "explain argument");
@@ -99,13 +99,29 @@ static bool view_find(void *self, struct slice database, struct slice collection
     return true;
 }
 
+/* The documents of a stage that the server makes. */
+static bool source_find(void *self, struct slice stage, const struct document_value *specification,
+                        const struct mongo_pipeline_options *options, struct arena *arena,
+                        struct slice *ret_array, struct error *err)
+{
+    const struct mongo_namespace name = {options->database, options->collection};
+    const struct mongo_source source = {&name, stage, specification};
+
+    return mongo_source_read(self, &source, arena, ret_array, err);
+}
+
+struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call)
+{
+    return (struct mongo_pipeline_host){.source = source_find, .view = view_find, .self = call};
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = NULL;
     struct aggregate aggregate = {0};
     struct mongo_pipeline_options options;
-    struct mongo_batch_terms terms;
+    struct mongo_batch_terms terms = {0};
     struct mongo_pipeline pipeline;
     struct mongo_namespace name;
     struct mongo_view view = {0};
@@ -113,9 +129,12 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     bool alone;
 
     if (!target_read(call, &name, &alone, err) ||
-        !mongo_arguments_read(call, aggregate_fields, ARRAY_LEN(aggregate_fields), &aggregate,
-                              err) ||
-        !aggregate_check(&aggregate, err) || !batch_read(aggregate.cursor, &terms, err) ||
+        !mongo_arguments_read(call, aggregate_fields, ARRAY_LEN(aggregate_fields), &aggregate, err))
+        return false;
+    if (aggregate.explain && !call->explaining)
+        return mongo_explain_itself(call, err);
+    if (!aggregate_check(&aggregate, call->explaining, err) ||
+        (aggregate.cursor.data && !batch_read(aggregate.cursor, &terms, err)) ||
         (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
@@ -124,7 +143,7 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
                                               .let = aggregate.let,
                                               .collation = aggregate.collation,
                                               .prefix = view.depth ? view.pipeline : SLICE_NONE,
-                                              .host = {.view = view_find, .self = call}};
+                                              .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
@@ -141,6 +160,9 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     if (!pipeline.collectionless &&
         !mongo_collection_open(call, view.depth ? &view.on : &name, &collection, err))
         return false;
+    if (call->explaining && pipeline.target.kind != MONGO_TARGET_CLIENT)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "explain: pipelines with $out or $merge are not offered yet");
     if (pipeline.target.kind != MONGO_TARGET_CLIENT) {
         if (!mongo_target_check(call, &pipeline.target, err) ||
             !mongo_target_run(call, &pipeline.target, &collection, &cursor->reading, err))

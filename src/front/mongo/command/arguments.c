@@ -27,6 +27,7 @@ static const char *const generic[] = {
     "rawData",
     "txnNumber",
     "autocommit",
+    "recoveryToken",
     "startTransaction",
     "stmtId",
     "stmtIds",
@@ -258,9 +259,6 @@ bool mongo_generic_check(const struct mongo_call *call, struct error *err)
         !object_check(call, "writeConcern", &value, &there, err) ||
         (there && !write_concern_check(&value, err)) || !mongo_session_check(call, err))
         return false;
-    if (document_find(call->message.body, SLICE("autocommit"), &value) && !is_absent(&value))
-        return mongo_error_set(err, MONGO_NOT_SUPPORTED_IN_TRANSACTION,
-                               "transactions of several documents are not offered yet");
     return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "front/fault.h"
+#include "front/mongo/command/transact.h"
 #include "front/mongo/command/virtual.h"
 #include "load/offer_meters.h"
 
@@ -126,6 +127,10 @@ bool mongo_collection_open_any(const struct mongo_call *call, const struct mongo
     if (!slice_equal(container_info(container)->id, name->collection)) {
         container_unref(container); /* by its _rid, which is no name of a collection */
         return true;
+    }
+    if (call->transact && !mongo_transact_pin(call, &container, err)) {
+        container_unref(container);
+        return false;
     }
     return collection_take(call, container, ret_collection, err);
 }

@@ -16,6 +16,7 @@
 #include "front/mongo/error.h"
 #include "front/mongo/session/cluster_time.h"
 #include "front/mongo/session/fail_points.h"
+#include "front/mongo/session/intents.h"
 #include "front/mongo/session/sessions.h"
 #include "front/mongo/text.h"
 
@@ -58,6 +59,9 @@ struct mongo_session {
 };
 
 struct mongo_retry;
+struct mongo_transact;
+
+struct mongo_explaining; /* explain.h */
 
 struct mongo_call {
     union {
@@ -70,6 +74,7 @@ struct mongo_call {
     struct mongo_request *request;
     struct mongo_message message;
     bool validated;                      /* its documents were validated */
+    bool errmsg_twice;                   /* an error is told as errMsg, too */
     bool understood;                     /* the message was read */
     bool broken;                         /* it is none: there is nobody to answer */
     bool close;                          /* the connection ends with the reply */
@@ -81,10 +86,14 @@ struct mongo_call {
     bool warned;                         /* that a document failed validation was logged */
     struct buf reply;                    /* a document that is not ended yet */
     size_t reply_begin;
+    struct mongo_explaining *explaining; /* the command is explained; NULL: it is carried out */
     struct slice duplicate_pattern, duplicate_value; /* of the last 11000 of a unique index */
 
-    struct mongo_logical *logical; /* the session, while the call has it; NULL: none */
-    struct mongo_retry *retry;     /* of writes that may be sent again; NULL: it is none */
+    struct mongo_logical *logical;   /* the session, while the call has it; NULL: none */
+    int64_t number;                  /* of the command in its session, where it has one */
+    struct mongo_transact *transact; /* that it is a part of; NULL: none */
+    struct error *unwritten;         /* the first write error within it; NULL: none */
+    struct mongo_retry *retry;       /* of writes that may be sent again; NULL: it is none */
 
     struct mongo_fail fail; /* what a test wants to become of it */
     bool fail_looked;       /* it was asked for */
@@ -98,6 +107,7 @@ struct mongo {
     struct front_cursors *cursors;
     struct mongo_fail_points *fail_points; /* NULL: there are no test commands */
     struct mongo_sessions *sessions;
+    struct mongo_intents *intents;
     struct mongo_cluster_time time;
     atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
     atomic_uint under_way;

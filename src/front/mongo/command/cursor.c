@@ -89,7 +89,7 @@ struct mongo_cursor *mongo_cursor_new(const struct mongo_call *call,
     cursor->in_session = session.len == MONGO_SESSION_ID_LEN;
     if (cursor->in_session) {
         memcpy(cursor->session, session.data, MONGO_SESSION_ID_LEN);
-        mongo_call_session_name(call, session, cursor->head.tag);
+        mongo_call_cursor_tag(call, cursor->head.tag);
     }
     return cursor;
 }
@@ -205,6 +205,16 @@ static bool cursor_check(const struct mongo_call *call, const struct mongo_curso
                                "cannot run getMore on cursor %lld, which was created in another "
                                "session, or in none",
                                (long long)id);
+    if (cursor->in_session) {
+        uint8_t tag[FRONT_CURSOR_TAG_LEN];
+
+        mongo_call_cursor_tag(call, tag);
+        if (memcmp(tag, cursor->head.tag, sizeof tag) != 0)
+            return mongo_error_set(err, 50741,
+                                   "cannot run getMore on cursor %lld, which was created in "
+                                   "another transaction, or in none",
+                                   (long long)id);
+    }
     if (slice_equal(cursor->database, call->message.database) &&
         slice_equal(cursor->collection, more->collection))
         return true;

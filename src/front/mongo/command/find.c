@@ -2,6 +2,8 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/view.h"
+#include "front/mongo/pipeline/pipeline.h"
 #include "query/value/value.h"
 
 struct find {
@@ -124,6 +126,77 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
            mongo_cursor_first(call, TAKE(cursor), collection, &terms, err);
 }
 
+/* --- Views ----------------------------------------------------------------------------------- */
+
+static void stage_append(struct buf *out, uint32_t *stages, const char *name,
+                         const struct document_value *value)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t stage = document_append_object_begin(out, document_index_key((*stages)++, text));
+
+    document_append(out, slice_of_text(name), value);
+    document_end(out, stage);
+}
+
+/* What find asks for, as the pipeline that does it. */
+static struct slice find_pipeline(const struct find *find, struct arena *arena)
+{
+    const struct document_value filter = document_object(find->filter),
+                                sort = document_object(find->sort),
+                                projection = document_object(find->projection),
+                                skip = document_int64(find->skip),
+                                limit = document_int64(find->limit);
+    CLEANUP(buf_done) struct buf out;
+    uint32_t stages = 0;
+    size_t begin;
+
+    buf_init(&out, SIZE_MAX / 2);
+    begin = document_begin(&out);
+    if (is_given(find->filter))
+        stage_append(&out, &stages, "$match", &filter);
+    if (is_given(find->sort))
+        stage_append(&out, &stages, "$sort", &sort);
+    if (find->skip)
+        stage_append(&out, &stages, "$skip", &skip);
+    if (find->limit)
+        stage_append(&out, &stages, "$limit", &limit);
+    if (is_given(find->projection))
+        stage_append(&out, &stages, "$project", &projection);
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+static bool find_in_view(struct mongo_call *call, const struct mongo_namespace *name,
+                         const struct find *find, struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = NULL;
+    const struct mongo_batch_terms terms = {
+        .given = batch_is_given(call), .size = find->batch_size, .single = find->single_batch};
+    struct mongo_pipeline_options options = {.database = name->database,
+                                             .collection = name->collection,
+                                             .let = find->let,
+                                             .collation = find->collation,
+                                             .host = mongo_pipeline_host_of(call)};
+    struct query_build build;
+    struct mongo_pipeline pipeline;
+    struct mongo_view view;
+
+    if (!mongo_call_blocks(call) || !mongo_view_resolve(call, name, &view, err))
+        return false;
+    cursor = mongo_cursor_new(call, name);
+    cursor->base = arena_copy(cursor->arena, view.on.collection);
+    options.prefix = view.pipeline;
+    build = (struct query_build){
+        .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    if (!mongo_pipeline_compile(find_pipeline(find, cursor->arena), &options, &build, &pipeline,
+                                err) ||
+        !mongo_collection_open(call, &view.on, &collection, err))
+        return false;
+    cursor->reading.plan = pipeline.plan;
+    return mongo_cursor_first(call, TAKE(cursor), &collection, &terms, err);
+}
+
 bool mongo_find(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
@@ -133,13 +206,17 @@ bool mongo_find(struct mongo_call *call, struct error *err)
 
     if (!mongo_call_namespace(call, &name, err) ||
         !mongo_arguments_read(call, find_fields, ARRAY_LEN(find_fields), &find, err) ||
-        !find_check(&find, err) || !mongo_collection_open(call, &name, &collection, err))
+        !find_check(&find, err))
         return false;
+    if (!mongo_collection_open(call, &name, &collection, err))
+        return mongo_error_code(err) == MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW && !is_value(&find.hint)
+                   ? find_in_view(call, &name, &find, err)
+                   : false;
     if (!mongo_collection_exists(&collection)) {
         mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
         return true;
     }
-    if (!find.skip && !is_value(&find.hint) && !is_given(find.projection) &&
+    if (!call->explaining && !find.skip && !is_value(&find.hint) && !is_given(find.projection) &&
         !is_given(find.collation) && !(batch_is_given(call) && find.batch_size == 0) &&
         collection.container && mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);

@@ -1,6 +1,7 @@
 #include "front/mongo/command/item.h"
 
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/transact.h"
 
 /* --- The _id --------------------------------------------------------------------------------- */
 
@@ -263,7 +264,9 @@ struct item_operation mongo_operation(const struct mongo_call *call,
                                       const struct mongo_collection *collection,
                                       enum item_verb verb)
 {
-    return (struct item_operation){.space = &collection->space,
+    return (struct item_operation){.space = call->transact ? mongo_transact_space(call, collection)
+                                                           : &collection->space,
+                                   .within = mongo_transact_transaction(call),
                                    .meters = call->services->meters,
                                    .arena = call->arena,
                                    .verb = verb,
@@ -287,6 +290,10 @@ void mongo_write_error_append(struct mongo_call *call, const struct mongo_namesp
 {
     size_t part;
 
+    if (call->transact && !call->unwritten) {
+        call->unwritten = ARENA_NEW(call->arena, struct error);
+        *call->unwritten = *err;
+    }
     if (err->code != ERROR_ITEM_EXISTS) {
         mongo_error_append(call, err, out);
         if (mongo_error_code(err) == MONGO_DUPLICATE_KEY)

@@ -9,6 +9,7 @@
 #include "front/mongo/command/item.h"
 #include "front/mongo/command/labels.h"
 #include "front/mongo/command/session.h"
+#include "front/mongo/command/transact.h"
 #include "front/owner.h"
 
 #include <openssl/crypto.h>
@@ -76,8 +77,13 @@ struct mongo *mongo_new(const struct mongo_options *options)
     mongo->credentials = mongo_credentials_new(options->seal);
     mongo->cursors = front_cursors_new(&(struct front_cursors_options){
         .count_max = options->cursors_max, .account_count_max = (options->cursors_max + 1) / 2});
-    mongo->sessions = mongo_sessions_new(&(struct mongo_sessions_options){
-        .count_max = options->sessions_max, .session_ms = options->session_ms});
+    mongo->sessions = mongo_sessions_new(
+        &(struct mongo_sessions_options){.count_max = options->sessions_max,
+                                         .session_ms = options->session_ms,
+                                         .transaction_ms = options->transaction_ms,
+                                         .transactions_max = options->transactions_max,
+                                         .transaction_free = mongo_transact_free});
+    mongo->intents = mongo_intents_new();
     if (options->test_commands)
         mongo->fail_points = mongo_fail_points_new();
     mongo_cluster_time_init(&mongo->time, options->services.clock);
@@ -119,7 +125,8 @@ void mongo_free(struct mongo *mongo)
 {
     if (!mongo)
         return;
-    mongo_sessions_free(mongo->sessions);
+    mongo_sessions_free(mongo->sessions); /* with their transactions, which have cursors */
+    mongo_intents_free(mongo->intents);
     mongo_fail_points_free(mongo->fail_points);
     front_cursors_free(mongo->cursors);
     for (int i = 0; i < MONGO_FACES; i++)
@@ -346,6 +353,9 @@ static void call_refuse(struct front_call *front, const struct error *err)
     document_append_double(&call->reply, SLICE("ok"), 0);
     document_append_string(&call->reply, SLICE("errmsg"),
                            mongo_error_text(call, err, call->wait_ms));
+    if (call->errmsg_twice)
+        document_append_string(&call->reply, SLICE("errMsg"),
+                               mongo_error_text(call, err, call->wait_ms));
     document_append_int32(&call->reply, SLICE("code"), mongo_error_code(err));
     document_append_string(&call->reply, SLICE("codeName"),
                            slice_of_text(mongo_error_name(err, name)));

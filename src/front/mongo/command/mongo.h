@@ -25,15 +25,18 @@ struct mongo_options {
     uint8_t seal[MONGO_SEAL_BYTES];
     bool strong; /* reads are priced as strongly consistent ones */
     struct mongo_wire_settings wire;
-    const char *advertise;    /* HOST:PORT of the replica set; "": where it listens */
-    int64_t cursor_ms;        /* a cursor that is not come back for so long is closed */
-    size_t cursors_max;       /* open at a time; of one account half of them */
-    size_t streams_max;       /* change streams of one account */
-    bool changes;             /* they are kept */
-    uint32_t connections_max; /* of the listener, for serverStatus */
-    size_t sessions_max;      /* sessions that number their writes, remembered at a time */
-    int64_t session_ms;       /* one that is not used for so long is forgotten */
-    bool test_commands;       /* configureFailPoint is there */
+    const char *advertise;        /* HOST:PORT of the replica set; "": where it listens */
+    int64_t cursor_ms;            /* a cursor that is not come back for so long is closed */
+    size_t cursors_max;           /* open at a time; of one account half of them */
+    size_t streams_max;           /* change streams of one account */
+    bool changes;                 /* they are kept */
+    uint32_t connections_max;     /* of the listener, for serverStatus */
+    size_t sessions_max;          /* sessions that number their writes, remembered at a time */
+    int64_t session_ms;           /* one that is not used for so long is forgotten */
+    size_t transactions_max;      /* open at a time; of one account half of them */
+    int64_t transaction_ms;       /* one is open so long at most */
+    size_t transaction_bytes_max; /* what one may hold */
+    bool test_commands;           /* configureFailPoint is there */
 };
 
 /* Options are copied, the texts in them are borrowed. */

@@ -2,6 +2,7 @@
 
 #include "document/order.h"
 #include "front/kit/queries.h"
+#include "front/mongo/command/explain.h"
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/virtual.h"
 #include "front/mongo/pipeline/sort.h"
@@ -351,6 +352,8 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     struct query_page done;
     bool fine;
 
+    if (call->explaining && !call->explaining->begun)
+        return mongo_explain_reading(call, collection, reading, err);
     if (collection->made)
         return virtual_page(call, collection->made, reading, page, err);
     if (collection->container) {

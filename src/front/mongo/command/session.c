@@ -1,9 +1,9 @@
 #include "front/mongo/command/session.h"
 
 #include "front/mongo/command/arguments.h"
-#include "front/mongo/command/retry.h"
+#include "front/mongo/command/transact.h"
 
-enum { MINUTE_MS = 60000, WAIT_MS_MAX = 15000 };
+enum { MINUTE_MS = 60000 };
 
 void mongo_call_session_name(const struct mongo_call *call, struct slice id,
                              uint8_t ret_name[MONGO_SESSION_NAME_LEN])
@@ -13,6 +13,15 @@ void mongo_call_session_name(const struct mongo_call *call, struct slice id,
                                               slice_of_text(call->session->user_database)};
 
     mongo_session_name(&owner, id, ret_name);
+}
+
+void mongo_call_cursor_tag(const struct mongo_call *call, uint8_t ret_tag[FRONT_CURSOR_TAG_LEN])
+{
+    static_assert((int)FRONT_CURSOR_TAG_LEN == (int)MONGO_SESSION_NAME_LEN, "a name is a tag");
+    if (call->transact)
+        memcpy(ret_tag, mongo_transact_tag(call->transact), FRONT_CURSOR_TAG_LEN);
+    else
+        mongo_call_session_name(call, mongo_session_id(call), ret_tag);
 }
 
 static uint32_t account_number(const struct mongo_call *call)
@@ -167,108 +176,6 @@ bool mongo_session_check(const struct mongo_call *call, struct error *err)
 
     return api_check(call, err) && (!is_given(call->message.body, "readConcern", &concern) ||
                                     read_concern_check(call, concern.document, err));
-}
-
-/* --- Numbers --------------------------------------------------------------------------------- */
-
-/* How a command is numbered. */
-struct numbering {
-    bool given; /* it is */
-    int64_t number;
-};
-
-static bool is_retryable_command(const char *name)
-{
-    return strcmp(name, "insert") == 0 || strcmp(name, "update") == 0 ||
-           strcmp(name, "delete") == 0 || strcmp(name, "findAndModify") == 0 ||
-           strcmp(name, "bulkWrite") == 0;
-}
-
-static bool numbering_read(const struct mongo_call *call, struct numbering *ret_numbering,
-                           struct error *err)
-{
-    struct document_value value;
-
-    *ret_numbering = (struct numbering){0};
-    if (!is_given(call->message.body, "txnNumber", &value))
-        return true;
-    if (value.type != DOCUMENT_INT64)
-        return mongo_error_set(err, MONGO_TYPE_MISMATCH,
-                               "BSON field '%s.txnNumber' is the wrong type '%s', expected type "
-                               "'long'",
-                               call->command->name, mongo_type_name(value.type));
-    if (value.int64 < 0)
-        return mongo_error_set(err, MONGO_INVALID_OPTIONS, "Transaction number cannot be negative");
-    if (!mongo_session_id(call).len)
-        return mongo_error_set(err, MONGO_INVALID_OPTIONS,
-                               "Transaction number requires a session ID to also be specified");
-    *ret_numbering = (struct numbering){.given = true, .number = value.int64};
-    return true;
-}
-
-static bool too_old(const struct mongo_call *call, int64_t number, struct error *err)
-{
-    return mongo_error_set(err, MONGO_TRANSACTION_TOO_OLD,
-                           "Cannot start a transaction or retryable write with txnNumber %lld on "
-                           "the session because one with txnNumber %lld has already started on it",
-                           (long long)number, (long long)call->logical->number);
-}
-
-/* A number that this process has not seen of the session may have been used before it was
- * forgotten, or the server began anew. */
-static bool write_begin(struct mongo_call *call, int64_t number, struct error *err)
-{
-    struct mongo_logical *session = call->logical;
-    bool look = session->number < 0 || number == session->number;
-
-    if (number < session->number)
-        return too_old(call, number, err);
-    if (number == session->number && session->use != MONGO_NUMBER_WRITE)
-        return mongo_error_set(err, MONGO_CONFLICTING_OPERATION,
-                               "txnNumber %lld of the session is that of a transaction",
-                               (long long)number);
-    session->number = number;
-    session->use = MONGO_NUMBER_WRITE;
-    mongo_retry_begin(call, number, look);
-    return true;
-}
-
-bool mongo_session_enter(struct mongo_call *call, struct error *err)
-{
-    uint8_t name[MONGO_SESSION_NAME_LEN];
-    struct numbering numbering;
-    bool fine;
-
-    if (!numbering_read(call, &numbering, err))
-        return false;
-    if (!numbering.given)
-        return true;
-    if (!is_retryable_command(call->command->name))
-        return mongo_error_set(err, 50768,
-                               "txnNumber may only be provided for multi-document transactions and "
-                               "retryable write commands. autocommit:false was not provided, and "
-                               "%s is not a retryable write command.",
-                               call->command->name);
-    if (!mongo_call_blocks(call))
-        return false;
-    mongo_call_session_name(call, mongo_session_id(call), name);
-    if (!mongo_sessions_take(call->mongo->sessions, name, account_number(call),
-                             clock_monotonic_ms() + WAIT_MS_MAX, &call->logical, err))
-        return false;
-    fine = write_begin(call, numbering.number, err);
-    return fine || mongo_session_leave(call, false, err);
-}
-
-bool mongo_session_leave(struct mongo_call *call, bool fine, struct error *err UNUSED)
-{
-    if (LIKELY(!call->logical))
-        return fine;
-    if (fine)
-        mongo_retry_append(call);
-    mongo_sessions_give_back(call->mongo->sessions, call->logical);
-    call->logical = NULL;
-    call->retry = NULL;
-    return fine;
 }
 
 /* --- Commands -------------------------------------------------------------------------------- */

@@ -7,6 +7,9 @@
 void mongo_call_session_name(const struct mongo_call *call, struct slice id,
                              uint8_t ret_name[MONGO_SESSION_NAME_LEN]);
 
+/* What a cursor of the call is marked with: its transaction, or its session. */
+void mongo_call_cursor_tag(const struct mongo_call *call, uint8_t ret_tag[FRONT_CURSOR_TAG_LEN]);
+
 /* Appends what every reply ends with. */
 void mongo_session_reply_append(struct mongo_call *call);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "front/mongo/command/call.h"
+#include "front/mongo/pipeline/pipeline.h"
 
 enum { MONGO_VIEW_DEPTH_MAX = 20 };
 
@@ -17,6 +18,9 @@ struct mongo_view {
  * MONGO_VIEW_DEPTH_LIMIT_EXCEEDED; 5: they lead back to themselves. */
 NODISCARD bool mongo_view_resolve(const struct mongo_call *call, const struct mongo_namespace *name,
                                   struct mongo_view *ret_view, struct error *err);
+
+/* What pipelines of a call ask of the front: views, and documents that the server makes. */
+struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call);
 
 /* May a view of this name be made on these terms? MONGO_INVALID_VIEW_DEFINITION. */
 NODISCARD bool mongo_view_check(const struct mongo_call *call, const struct mongo_namespace *name,

@@ -144,7 +144,7 @@ static bool one_look(struct writing *writing, const struct statement *statement,
     *ret_found = false;
     if (!writing->collection.container)
         return true;
-    if (!mongo_reading_is_hinted(&statement->reading) &&
+    if (!writing->call->explaining && !mongo_reading_is_hinted(&statement->reading) &&
         mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
         return item_look(writing, &id, &key, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */

@@ -246,8 +246,14 @@ bool expression_steps_read(struct expression_compile *compile, struct slice path
 static struct expression_node *path_node(const struct query_expression *base, struct slice *names,
                                          size_t count, struct query_build *build)
 {
-    struct expression_node *node = node_of_kind(build, &expression_kind_path, &base, 1);
+    const struct query_expression *children[2] = {base};
+    struct expression_node *node;
+    size_t children_count = 1;
 
+    /* the first step as planners know it */
+    if (base->kind == &kind_root)
+        children[children_count++] = query_property_of(build, base->children[0], names[0]);
+    node = node_of_kind(build, &expression_kind_path, children, children_count);
     node->names = names;
     node->name_count = count;
     return node;
@@ -520,6 +526,9 @@ static bool array_compile(struct expression_compile *compile, const struct docum
 static bool count_check(struct expression_compile *compile, const struct expression_operator *op,
                         size_t count)
 {
+    if (op->evaluate == expression_if_null && count < op->min)
+        return mongo_error_set(compile->err, 1257300,
+                               "$ifNull needs at least two arguments, had: %zu", count);
     if (op->min == op->max && count != op->min)
         return mongo_error_set(compile->err, 16020,
                                "Expression %s takes exactly %u arguments. %zu were passed in.",

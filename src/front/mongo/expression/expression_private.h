@@ -222,7 +222,8 @@ bool expression_steps_read(struct expression_compile *compile, struct slice path
 bool expression_bounds(struct expression_call *call, size_t first, int64_t *ret_from,
                        int64_t *ret_to);
 
-/* A field path: names; the child is what it begins at. */
+/* A field path: names; the child is what it begins at. Of a document of a slot, a second child is
+ * its first step as a property of the row. */
 extern const struct query_kind expression_kind_path;
 
 /* What a node implies of paths of the item. NULL: nothing. */

@@ -17,11 +17,10 @@ static struct query_operand operand_of(const struct query_implying *implying,
         operand.constant = query_constant_value(expression);
         return operand;
     }
-    if (expression->kind != &expression_kind_path || !expression->children[0]->child_count)
+    if (expression->kind != &expression_kind_path || expression->child_count < 2)
         return operand;
-    /* the root, whose child is the variable */
-    operand = query_operand_of(implying, expression->children[0]->children[0]);
-    for (size_t i = 0; i < node->name_count && operand.is_path; i++)
+    operand = query_operand_of(implying, expression->children[1]);
+    for (size_t i = 1; i < node->name_count && operand.is_path; i++)
         operand = query_operand_property(implying, &operand, node->names[i]);
     return operand;
 }

@@ -27,6 +27,21 @@ static void id_append(struct buf *out, const char *name, const void *of, size_t 
     document_append(out, slice_of_text(name), &id);
 }
 
+/* Likewise a UUID. */
+static void uuid_append(struct buf *out, const void *of, size_t size)
+{
+    XXH128_hash_t hash = XXH3_128bits(of, size);
+    uint8_t bytes[16];
+    const struct document_value uuid = {
+        .type = DOCUMENT_BINARY, .binary = {.bytes = slice_of(bytes, sizeof bytes), .subtype = 4}};
+
+    bytes_put_le64(bytes, hash.low64);
+    bytes_put_le64(bytes + 8, hash.high64);
+    bytes[6] = (uint8_t)((bytes[6] & 0x0F) | 0x80);
+    bytes[8] = (uint8_t)((bytes[8] & 0x3F) | 0x80);
+    document_append(out, SLICE("uuid"), &uuid);
+}
+
 static void stamp_append(struct buf *out, const char *name, uint64_t seconds, uint64_t count)
 {
     const struct document_value stamp = {.type = DOCUMENT_TIMESTAMP,
@@ -136,12 +151,12 @@ bool mongo_config_none(struct mongo_rows *rows UNUSED, struct error *err UNUSED)
     return true;
 }
 
-/* What a migration is called there. */
+/* What a migration is called there: of a move the end, which shells count. */
 static const char *change_of(enum migration_kind kind)
 {
     switch (kind) {
     case MIGRATION_MOVE:
-        return "moveChunk.commit";
+        return "moveChunk.from";
     case MIGRATION_MERGE:
         return "merge";
     case MIGRATION_REKEY:
@@ -165,6 +180,8 @@ static void change_append(const struct migrator_outcome *outcome, struct buf *ro
     document_append_int64(row, SLICE("millis"), progress->elapsed_ms);
     document_append_string(row, SLICE("note"),
                            outcome->cancelled ? SLICE("aborted") : SLICE("success"));
+    if (outcome->cancelled)
+        document_append_string(row, SLICE("errmsg"), SLICE("it was taken back"));
     document_end(row, details);
 }
 
@@ -288,7 +305,7 @@ bool mongo_config_databases(struct mongo_rows *rows, struct error *err)
         document_append_string(&row, SLICE("primary"), primary_of(table, database));
         document_append_bool(&row, SLICE("partitioned"), true);
         version = document_append_object_begin(&row, SLICE("version"));
-        id_append(&row, "uuid", &info->number, sizeof info->number);
+        uuid_append(&row, &info->number, sizeof info->number);
         stamp_append(&row, "timestamp", (uint64_t)(info->ts_ms / 1000), 1);
         document_append_int32(&row, SLICE("lastMod"), 1);
         document_end(&row, version);

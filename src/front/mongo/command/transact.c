@@ -1,0 +1,313 @@
+#include "front/mongo/command/transact.h"
+
+#include "catalogue/migration.h"
+#include "front/kit/queries.h"
+#include "item/write_record.h"
+
+enum { COMMITTED_STATEMENT = 0x7E000000 }; /* of the record of a commit: no client's */
+
+/* A collection the transaction has met. */
+struct pinned {
+    struct container *container; /* a reference */
+    struct item_space space;     /* once an operation needs it */
+    bool has_space;
+    struct pinned *next;
+};
+
+struct mongo_transact {
+    struct mongo *mongo;
+    struct arena *arena;             /* of the transaction */
+    struct transaction *transaction; /* NULL: nothing was pinned yet */
+    struct engine *engine;           /* of its node */
+    uint64_t maps_published;         /* before its snapshot was taken */
+    struct pinned *pinned;
+    struct front_moment moment;
+    uint32_t account;
+    struct net_owner *owner;
+    size_t held; /* bytes on its meter */
+    uint8_t tag[FRONT_CURSOR_TAG_LEN];
+
+    struct arena *overlay_arena; /* NULL: none was built */
+    struct view_overlay *overlay;
+    size_t overlay_writes; /* that it shows */
+
+    struct mongo_intent_list intents;
+    struct write_record record; /* of the commit */
+    uint8_t session[MONGO_SESSION_NAME_LEN];
+    bool recorded;
+    struct slice home; /* "database.collection" where the record will be; empty: not written yet */
+};
+
+static bool moment_take(void *self, struct query_request *request, struct error *err);
+
+struct mongo_transact *mongo_transact_new(struct mongo_call *call, int64_t number)
+{
+    struct mongo_transact *transact = MEMORY_NEW(struct mongo_transact);
+
+    transact->mongo = call->mongo;
+    transact->arena = arena_new();
+    transact->account = call->account.account ? account_info(call->account.account)->number : 0;
+    transact->owner = call->owner;
+    transact->moment = (struct front_moment){moment_take, transact};
+    memcpy(transact->session, call->logical->name, MONGO_SESSION_NAME_LEN);
+    random_secret(transact->tag, sizeof transact->tag);
+    transact->record = (struct write_record){.session = transact->session,
+                                             .statement = COMMITTED_STATEMENT,
+                                             .number = number,
+                                             .wall_ms = clock_read_wall_ms(call->services->clock)};
+    return transact;
+}
+
+void mongo_transact_free(void *self)
+{
+    struct mongo_transact *transact = self;
+
+    if (!transact)
+        return;
+    front_cursors_kill_tagged(transact->mongo->cursors, transact->account, transact->tag);
+    mongo_intents_let_go(transact->mongo->intents, &transact->intents);
+    transaction_free(transact->transaction);
+    for (struct pinned *p = transact->pinned; p; p = p->next)
+        container_unref(p->container);
+    memory_meter_set(net_owner_memory(transact->owner), transact->held, 0);
+    arena_free(transact->overlay_arena);
+    arena_free(transact->arena);
+    memory_free(transact);
+}
+
+void mongo_transact_enter(struct mongo_call *call, struct mongo_transact *transact)
+{
+    call->transact = transact;
+    call->front.moment = &transact->moment;
+}
+
+const uint8_t *mongo_transact_tag(const struct mongo_transact *transact)
+{
+    return transact->tag;
+}
+
+/* --- Limits ---------------------------------------------------------------------------------- */
+
+/* What it holds is on the account's meter, and below the limit of one. */
+static bool hold(struct mongo_transact *transact, struct error *err)
+{
+    size_t used = arena_used(transact->arena);
+    size_t all = used + (transact->overlay_arena ? arena_used(transact->overlay_arena) : 0);
+
+    if (used > transact->mongo->options.transaction_bytes_max)
+        return mongo_error_set(err, MONGO_TRANSACTION_TOO_LARGE,
+                               "the transaction holds %zu bytes, which is more than "
+                               "mongo.transaction_bytes_max",
+                               used);
+    if (!memory_meter_change(net_owner_memory(transact->owner), transact->held, all))
+        return mongo_error_set(err, MONGO_EXCEEDED_MEMORY_LIMIT,
+                               "the account holds as much memory as it may");
+    transact->held = all;
+    return true;
+}
+
+/* Before each write. The record of the commit goes where the first one does. */
+static bool guard(void *self, uint32_t partition, struct slice key, struct error *err)
+{
+    struct mongo_transact *transact = self;
+
+    if (!hold(transact, err))
+        return false;
+    if (!mongo_intents_add(transact->mongo->intents, &transact->intents, partition, key))
+        return error_set(err, ERROR_CONFLICT,
+                         "another transaction that is still open wrote the same document");
+    if (!transact->recorded)
+        transaction_record_add(transact->transaction, &transact->record);
+    transact->recorded = true;
+    return true;
+}
+
+/* --- Collections ----------------------------------------------------------------------------- */
+
+static struct pinned *pinned_find(const struct mongo_transact *transact,
+                                  const struct container *container)
+{
+    struct pinned *p = transact->pinned;
+
+    while (p && container_info(p->container)->number != container_info(container)->number)
+        p = p->next;
+    return p;
+}
+
+/* On the node of the first partition of the first collection. */
+static bool begin(const struct mongo_call *call, struct container *container, struct error *err)
+{
+    struct mongo_transact *transact = call->transact;
+    struct item_space space =
+        container_space(container, call->services->clock, call->services->gates);
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space.map, &count);
+    struct item_scope scope = item_space_span_scope(&space, &spans[0]);
+
+    transact->maps_published = catalogue_maps_published(call->services->catalogue);
+    if (!transaction_open(&scope, transact->arena, &transact->transaction, err))
+        return false;
+    transact->engine = scope.engine;
+    transaction_set_guard(transact->transaction, guard, transact);
+    return true;
+}
+
+static bool overtaken(struct error *err)
+{
+    return error_set(err, ERROR_CONFLICT,
+                     "a collection was split, merged or moved since the transaction began");
+}
+
+bool mongo_transact_pin(const struct mongo_call *call, struct container **container,
+                        struct error *err)
+{
+    struct mongo_transact *transact = call->transact;
+    struct pinned *p = pinned_find(transact, *container);
+
+    if (!p) {
+        if (!transact->transaction && !begin(call, *container, err))
+            return false;
+        if (catalogue_maps_published(call->services->catalogue) != transact->maps_published ||
+            !container_is_current(*container))
+            return overtaken(err);
+        p = ARENA_NEW(transact->arena, struct pinned);
+        p->container = container_ref(*container);
+        p->next = transact->pinned;
+        transact->pinned = p;
+    }
+    container_unref(*container);
+    *container = container_ref(p->container);
+    return true;
+}
+
+const struct item_space *mongo_transact_space(const struct mongo_call *call,
+                                              const struct mongo_collection *collection)
+{
+    struct pinned *p = pinned_find(call->transact, collection->container);
+
+    assert(p);
+    if (!p->has_space)
+        p->space = collection->space;
+    p->has_space = true;
+    return &p->space;
+}
+
+struct transaction *mongo_transact_transaction(const struct mongo_call *call)
+{
+    return call->transact ? call->transact->transaction : NULL;
+}
+
+/* --- Reading --------------------------------------------------------------------------------- */
+
+static bool overlay_build(struct mongo_transact *transact, struct error *err)
+{
+    size_t writes = transaction_write_count(transact->transaction);
+
+    if (writes == transact->overlay_writes)
+        return true;
+    arena_free(transact->overlay_arena);
+    transact->overlay_arena = arena_new();
+    transact->overlay = NULL;
+    transact->overlay_writes = 0;
+    if (!transaction_overlay(transact->transaction, transact->overlay_arena, &transact->overlay,
+                             err))
+        return false;
+    transact->overlay_writes = writes;
+    return hold(transact, err);
+}
+
+static bool moment_take(void *self, struct query_request *request, struct error *err)
+{
+    struct mongo_transact *transact = self;
+
+    if (!transact->transaction)
+        return true; /* no collection is read */
+    if (!overlay_build(transact, err))
+        return false;
+    request->snapshot = transaction_snapshot(transact->transaction);
+    request->snapshot_of = transact->engine;
+    request->overlay = transact->overlay;
+    return true;
+}
+
+/* --- Its end --------------------------------------------------------------------------------- */
+
+void mongo_transact_leave(struct mongo_call *call)
+{
+    struct mongo_transact *transact = call->transact;
+    size_t token;
+
+    if (!transact->recorded)
+        return;
+    if (!transact->home.len && call->target.type == DOCUMENT_STRING)
+        transact->home =
+            arena_printf(transact->arena, "%.*s.%.*s", SLICE_ARG(call->message.database),
+                         SLICE_ARG(call->target.text));
+    if (call->session->face != MONGO_FACE_MONGOS)
+        return;
+    token = document_append_object_begin(&call->reply, SLICE("recoveryToken"));
+    document_append_string(&call->reply, SLICE("recoveryShardId"), transact->home);
+    document_end(&call->reply, token);
+}
+
+/* Each write on the budget of its partition. */
+static void charge(struct mongo_call *call, const struct transaction *transaction)
+{
+    for (size_t i = 0; i < transaction_write_count(transaction); i++) {
+        int64_t cru = transaction_result(transaction, i).charge_cru;
+
+        metering_charge(call->services->meters, transaction_partition(transaction, i), cru);
+        call->charge_cru += cru;
+    }
+}
+
+bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *transact,
+                           struct error *err)
+{
+    if (!transact->transaction || !transaction_write_count(transact->transaction))
+        return true;
+    if (!transaction_commit(transact->transaction, err))
+        return false;
+    charge(call, transact->transaction);
+    return true;
+}
+
+static bool home_read(const struct mongo_call *call, struct mongo_namespace *ret_name)
+{
+    struct document_value token, home;
+    const uint8_t *dot;
+
+    if (!document_find(call->message.body, SLICE("recoveryToken"), &token) ||
+        token.type != DOCUMENT_OBJECT ||
+        !document_find(token.document, SLICE("recoveryShardId"), &home) ||
+        home.type != DOCUMENT_STRING)
+        return false;
+    dot = memchr(home.text.data, '.', home.text.len);
+    if (!dot)
+        return false;
+    ret_name->database = slice_first(home.text, (size_t)(dot - home.text.data));
+    ret_name->collection = slice_skip(home.text, ret_name->database.len + 1);
+    return true;
+}
+
+bool mongo_transact_recover(struct mongo_call *call, int64_t number, bool *ret_committed,
+                            struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    struct mongo_namespace name;
+    struct write_records records;
+
+    *ret_committed = false;
+    if (!home_read(call, &name))
+        return true;
+    if (!mongo_collection_open(call, &name, &collection, err))
+        return false;
+    if (!collection.container)
+        return true;
+    if (!write_records_find(&collection.space, call->logical->name, number, call->arena, &records,
+                            err))
+        return false;
+    for (size_t i = 0; i < records.count; i++)
+        *ret_committed = *ret_committed || records.list[i].statement == COMMITTED_STATEMENT;
+    return true;
+}

@@ -1,0 +1,44 @@
+/* Transact: a transaction of several documents, from its first statement to its end.
+ *
+ * It lives in its session (session/sessions.h) between statements. Collections it has met are held
+ * as they were then, on the one node it is on. Statements need not know of it: operations made by
+ * mongo_operation are part of it, and queries see its moment and its writes. */
+#pragma once
+
+#include "front/mongo/command/call.h"
+
+struct mongo_transact; /* opaque */
+
+/* One of the call's session with this number; nothing is read before a collection is pinned. */
+struct mongo_transact *mongo_transact_new(struct mongo_call *call, int64_t number);
+
+/* Ends it: what was not committed never was. */
+void mongo_transact_free(void *transact);
+
+/* Makes it the one the call is in. */
+void mongo_transact_enter(struct mongo_call *call, struct mongo_transact *transact);
+
+/* The container as the transaction has it: takes the reference of *container and gives one.
+ * ERROR_CONFLICT: it was split or moved since the transaction began. */
+NODISCARD bool mongo_transact_pin(const struct mongo_call *call, struct container **container,
+                                  struct error *err);
+
+/* The space of a collection that is pinned, which lives as long as the transaction. */
+const struct item_space *mongo_transact_space(const struct mongo_call *call,
+                                              const struct mongo_collection *collection);
+struct transaction *mongo_transact_transaction(const struct mongo_call *call);
+
+/* What cursors that are opened in it are marked with. */
+const uint8_t *mongo_transact_tag(const struct mongo_transact *transact);
+
+/* After a statement: notes where it has written, and appends the recovery token. */
+void mongo_transact_leave(struct mongo_call *call);
+
+/* Commits it; blocks. */
+NODISCARD bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *transact,
+                                     struct error *err);
+
+/* Was the transaction of this number committed, as a record of it says where the recovery token
+ * points to? */
+NODISCARD bool mongo_transact_recover(struct mongo_call *call, int64_t number, bool *ret_committed,
+                                      struct error *err);

@@ -1,0 +1,84 @@
+/* Overlay: what a transaction has planned to write, as a reader of its snapshot is to see it.
+ *
+ * It has the very engine operations the commit would write, with provisional numbers: items,
+ * numbers, index entries. Readers of a partition merge them with what is stored, key by key, so
+ * that every way of reading sees them: by key, by number, by any index, and as counters.
+ *
+ * It never changes once built; it lives in the arena it was built in. */
+#pragma once
+
+#include "base/arena.h"
+#include "engine/engine.h"
+#include "partition/commit.h"
+
+/* What is planned in one partition. */
+struct view_section {
+    uint32_t partition;
+    struct engine_op *ops; /* by key, each key once */
+    size_t op_count;
+    const struct commit_delta *deltas;
+    size_t delta_count;
+};
+
+struct view_overlay {
+    struct view_section *sections;
+    size_t count;
+};
+
+/* Sorts the operations of a part, of two with one key the later; in the arena. */
+struct view_section view_section_of(const struct commit_part *part, struct arena *arena);
+
+/* NULL: nothing is planned there. */
+const struct view_section *view_overlay_find(const struct view_overlay *overlay,
+                                             uint32_t partition);
+
+/* What is planned for a key; NULL: nothing. */
+const struct engine_op *view_section_get(const struct view_section *section, struct slice key);
+
+/* As engine_get. section NULL: of the engine alone. */
+NODISCARD bool view_section_read(const struct view_section *section, struct engine *engine,
+                                 struct engine_snapshot *snapshot, uint32_t partition,
+                                 struct slice key, struct arena *arena,
+                                 struct engine_value *ret_value, struct error *err);
+
+/* --- Walking --------------------------------------------------------------------------------- */
+
+/* An engine iterator with what is planned merged into it. section NULL: the iterator alone, at its
+ * own cost. */
+struct view_walk {
+    struct engine_iterator *iterator; /* owned */
+    const struct view_section *section;
+    struct engine_range range; /* of the section; copied */
+    bool backwards;
+    size_t at;       /* the next operation; backwards: one behind it */
+    bool has_stored; /* stored is read and not given */
+    struct engine_entry stored;
+    struct arena *arena; /* of the range; NULL: no section */
+};
+
+struct view_walk_options {
+    struct engine *engine;
+    struct engine_snapshot *snapshot;
+    uint32_t partition;
+    struct engine_range range;
+    bool backwards;
+    enum engine_reach reach;
+    const struct view_section *section;
+};
+
+/* The contracts of engine_iterator_new, _next, _seek and _free. */
+NODISCARD bool view_walk_open(struct view_walk *walk, const struct view_walk_options *options,
+                              struct error *err);
+NODISCARD bool view_walk_next_merged(struct view_walk *walk, struct engine_entry *ret_entry,
+                                     struct error *err);
+NODISCARD bool view_walk_seek(struct view_walk *walk, struct slice key, struct error *err);
+void view_walk_done(struct view_walk *walk);
+CLEANUP_VALUE_FN(struct view_walk, view_walk_done)
+
+NODISCARD static inline bool view_walk_next(struct view_walk *walk, struct engine_entry *ret_entry,
+                                            struct error *err)
+{
+    if (LIKELY(!walk->section))
+        return engine_iterator_next(walk->iterator, ret_entry, err);
+    return view_walk_next_merged(walk, ret_entry, err);
+}
