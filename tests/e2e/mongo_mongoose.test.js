@@ -72,7 +72,8 @@ test('documents are changed where they are, and whoever comes late is told', asy
   second.state = 'paid';
   await assert.rejects(second.save(), { name: 'VersionError' });
 
-  await Order.updateOne({ _id: made._id, 'lines.sku': 'b' }, { $inc: { 'lines.$.count': 1 }, $push: { lines: { sku: 'c', price: '3.30' } } });
+  await Order.updateOne({ _id: made._id, 'lines.sku': 'b' }, { $inc: { 'lines.$.count': 1 } });
+  await Order.updateOne({ _id: made._id }, { $push: { lines: { sku: 'c', price: '3.30' } } });
   await Order.updateOne({ _id: made._id }, { $set: { 'lines.$[old].count': 9 } }, { arrayFilters: [{ 'old.sku': 'a' }] });
   const now = await Order.findById(made._id).populate('buyer', 'name').lean();
   assert.deepEqual(now.lines.map(({ sku, count }) => [sku, count]), [['a', 9], ['b', 3], ['c', 1]]);
