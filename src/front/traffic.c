@@ -100,6 +100,7 @@ void front_traffic_item(const struct front_services *services, const struct cont
 {
     const struct definition_fields *definition = definition_fields(container_definition(container));
     CLEANUP(buf_done) struct buf where;
+    CLEANUP(buf_done) struct buf id_path;
     struct advise_operation_parts parts = {.kind = item->kind,
                                            .cru = item->cru,
                                            .bytes = (uint32_t)item->document.len,
@@ -112,6 +113,7 @@ void front_traffic_item(const struct front_services *services, const struct cont
     size_t begin;
 
     buf_init(&where, BUF_DEFAULT_MAX);
+    buf_init(&id_path, BUF_DEFAULT_MAX);
     if (!services->traffic)
         return;
     parts.ms = age_ms(&item->attempt);
@@ -123,7 +125,8 @@ void front_traffic_item(const struct front_services *services, const struct cont
     if (!wish.weight)
         return;
     begin = document_begin(&where);
-    document_append(&where, SLICE("/id"), item->id);
+    buf_printf(&id_path, "/%.*s", SLICE_ARG(definition_names_of(definition)->identity));
+    document_append(&where, buf_slice(&id_path), item->id);
     if (!item->key->open)
         key_append(&definition->key, item->key, &where);
     document_end(&where, begin);
@@ -242,6 +245,13 @@ void front_traffic_query(const struct front_services *services, const struct con
     ranges_begin = document_begin(&ranges);
     if (query->key && !query->key->open)
         key_append(&definition->key, query->key, &where);
+    if (query->named.data) {
+        struct document_iter iter;
+
+        document_iter_init(&iter, query->named);
+        while (document_iter_next(&iter))
+            document_append(&where, iter.key, &iter.value);
+    }
     conditions_append(&conditions, &where, &ranges);
     document_end(&where, where_begin);
     document_end(&ranges, ranges_begin);

@@ -36,6 +36,8 @@ void front_traffic_item(const struct front_services *services, const struct cont
 struct front_traffic_query {
     const struct query_plan *plan;
     const struct partition_key *key; /* that the request named besides the filter; NULL: none */
+    struct slice named; /* BSON of path: value that the filter gives and no condition of the plan
+                         * says; data NULL: none */
     /* The client asks this physical partition, and presumably the others by other requests; NULL:
      * not so. */
     const struct partition_span *span;

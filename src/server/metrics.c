@@ -69,6 +69,7 @@ static void process_print(const struct metrics_sources *sources, struct buf *out
 /* Figures of all fronts that listen, taken at once so that a family is in one place. */
 struct front_sample {
     const char *name;
+    bool http; /* its requests are counted here */
     struct net_listener_metrics connections;
     struct net_http_metrics requests;
 };
@@ -83,8 +84,10 @@ static void fronts_family(struct buf *out, const struct front_sample *samples, s
 {
     family(out, f->name, f->type, f->help);
     for (size_t i = 0; i < count; i++)
-        buf_printf(out, "%s{front=\"%s\"} %llu\n", f->name, samples[i].name,
-                   (unsigned long long)*(const uint64_t *)((const char *)&samples[i] + f->offset));
+        if (samples[i].http || f->offset < offsetof(struct front_sample, requests))
+            buf_printf(
+                out, "%s{front=\"%s\"} %llu\n", f->name, samples[i].name,
+                (unsigned long long)*(const uint64_t *)((const char *)&samples[i] + f->offset));
 }
 
 static void answers_print(const struct front_sample *sample, struct buf *out)
@@ -128,7 +131,9 @@ static size_t fronts_sample(const struct metrics_front *fronts, struct front_sam
             continue;
         samples[count].name = fronts[i].name;
         net_listener_metrics(listener, &samples[count].connections);
-        net_http_metrics(fronts[i].http, &samples[count].requests);
+        samples[count].http = fronts[i].http != NULL;
+        if (samples[count].http)
+            net_http_metrics(fronts[i].http, &samples[count].requests);
         count++;
     }
     return count;
@@ -163,11 +168,31 @@ static void fronts_print(const struct metrics_front *fronts, struct buf *out)
         fronts_family(out, samples, count, &families[i]);
     family(out, "orrery_requests_total", "counter", "Requests by the class of their answer.");
     for (size_t i = 0; i < count; i++)
-        answers_print(&samples[i], out);
+        if (samples[i].http)
+            answers_print(&samples[i], out);
     family(out, "orrery_request_seconds", "histogram",
            "From the last byte of a request to its answer.");
     for (size_t i = 0; i < count; i++)
-        latency_print(&samples[i], out);
+        if (samples[i].http)
+            latency_print(&samples[i], out);
+}
+
+static void mongo_print(const struct mongo *mongo, struct buf *out)
+{
+    const char *name;
+
+    family(out, "orrery_mongo_commands_total", "counter", "Commands of the MongoDB API by kind.");
+    for (size_t i = 0;; i++) {
+        uint64_t count = mongo_commands_count(mongo, i, &name);
+
+        if (!name)
+            break;
+        buf_printf(out, "orrery_mongo_commands_total{kind=\"%s\"} %llu\n", name,
+                   (unsigned long long)count);
+    }
+    single(out, "orrery_mongo_commands_failed_total", "counter",
+           "Commands of the MongoDB API that were answered with an error.",
+           mongo_commands_failed(mongo));
 }
 
 static void memory_print(const struct memory_meter *memory, struct buf *out)
@@ -331,6 +356,8 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
 {
     process_print(sources, out);
     fronts_print(sources->fronts, out);
+    if (sources->mongo)
+        mongo_print(sources->mongo, out);
     workers_print(sources->workers, out);
     memory_print(sources->memory, out);
     queries_print(sources->queries, out);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "catalogue/catalogue.h"
 #include "front/kit/queries.h"
+#include "front/mongo/command/mongo.h"
 #include "heat/heat.h"
 #include "net/http.h"
 #include "net/listener.h"
@@ -13,18 +14,19 @@
 
 #include <stdatomic.h>
 
-/* A front that speaks HTTP. */
+/* A front that listens. */
 struct metrics_front {
     const char *name;
     /* NULL: does not listen. Set when it already does, so requests may look before. */
     _Atomic(const struct net_listener *) listener;
-    const struct net_http *http;
+    const struct net_http *http; /* NULL: it speaks another protocol, and counts by itself */
 };
-enum { METRICS_REST, METRICS_TABLE, METRICS_FRONTS };
+enum { METRICS_REST, METRICS_TABLE, METRICS_MONGO, METRICS_MONGO_SET, METRICS_FRONTS };
 
 /* Where the figures are; all borrowed. */
 struct metrics_sources {
     struct metrics_front fronts[METRICS_FRONTS];
+    const struct mongo *mongo; /* NULL: there is none */
     struct net_workers *workers;
     struct catalogue *catalogue;
     const struct front_queries *queries;

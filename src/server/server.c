@@ -471,6 +471,9 @@ static bool threads_start(struct server *server, struct error *err)
     sources->fronts[METRICS_REST].http = server->http;
     sources->fronts[METRICS_TABLE].name = "table";
     sources->fronts[METRICS_TABLE].http = server->table_http;
+    sources->fronts[METRICS_MONGO].name = "mongo";
+    sources->fronts[METRICS_MONGO_SET].name = "mongo-replica-set";
+    sources->mongo = server->mongo_front;
     sources->workers = server->workers;
     sources->catalogue = store_catalogue(server->store);
     sources->queries = server->queries;
@@ -540,6 +543,7 @@ static bool mongo_faces_listen(struct server *server, const struct addresses *ad
                                               face == MONGO_FACE_REPLICA_SET},
                           tls, &server->mongo[i], err))
             return false;
+        atomic_store(&server->probes.sources.fronts[METRICS_MONGO + i].listener, server->mongo[i]);
         if (face == MONGO_FACE_REPLICA_SET)
             mongo_listens(server->mongo_front, net_listener_address(server->mongo[i]));
     }
@@ -700,6 +704,8 @@ bool server_run(struct server *server)
     notify_manager("STOPPING=1");
     log_event(server->log, LOG_INFO, "stopping", LOG_TEXT("signal", sigabbrev_np(number)));
     second_signal_ends();
+    if (server->mongo_front)
+        mongo_stop(server->mongo_front);
     if (server->rest)
         drained = net_listener_drain(server->rest, server->settings->server_drain_ms);
     if (server->table)

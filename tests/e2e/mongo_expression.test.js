@@ -37,6 +37,15 @@ test('a projection computes fields', async (t) => {
   assert.deepEqual(first, { _id: 2, owed: 15, twice: 40 });
 });
 
+test('CLUSTER_TIME and NOW are the server\'s', async (t) => {
+  const collection = await orders(t);
+  const [found] = await collection.find({ _id: 1 }, { projection: { time: '$$CLUSTER_TIME', now: '$$NOW' } }).toArray();
+  assert.ok(Math.abs(found.time.getHighBitsUnsigned() * 1000 - found.now.getTime()) < 60_000);
+  const [same] = await collection.aggregate([{ $match: { _id: 1 } }, { $project: { kind: { $type: '$$CLUSTER_TIME' } } }]).toArray();
+  assert.equal(same.kind, 'timestamp');
+  assert.equal(await collection.countDocuments({ $expr: { $lt: ['$$CLUSTER_TIME', 5] } }), 0);
+});
+
 test('writes take let', async (t) => {
   const collection = await orders(t);
   const below = { $expr: { $lt: ['$paid', '$$wanted'] } };

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Long, MaxKey, MinKey } from 'mongodb';
 import { mongo } from './mongo.js';
+import { signed } from './rest.js';
 
 const quick = ['--set', 'migration.pause_ms=20ms'];
 
@@ -329,4 +330,24 @@ test('a throttled write says when to come again, and the charge of a command is 
     await slow.insertMany(Array.from({ length: 20 }, (_, n) => ({ k: n, filler }))).catch((err) => (throttled = err));
   assert.equal(throttled.code, 16500);
   assert.match(throttled.message, /RetryAfterMs=\d+/);
+});
+
+test('the advisor is told what collections are asked, and metrics count the front', async (t) => {
+  const { server, people } = await sharded(t, { day: 1 }, { args: ['--set', 'advise.per_second_max=10000'] });
+  for (let i = 0; i < 300; i++) {
+    await people.insertOne({ _id: i, day: i % 3, owner: `o${i % 97}` });
+    if (i % 4 === 0) await people.find({ owner: `o${i % 97}` }).toArray();
+    if (i % 10 === 0) await people.updateOne({ _id: i, day: i % 3 }, { $set: { seen: true } });
+  }
+  const traffic = await signed(server, 'GET', '/_orrery/containers/shop/people/traffic');
+  assert.equal(traffic.status, 200);
+  const kinds = new Set(traffic.json.operations.map((op) => op.op));
+  for (const kind of ['create', 'query', 'patch']) assert.ok(kinds.has(kind), kind);
+  assert.deepEqual(Object.keys(traffic.json.operations.find((op) => op.op === 'query').where), ['/owner']);
+  const advice = await signed(server, 'GET', '/_orrery/containers/shop/people/advice');
+  assert.equal(advice.json.current.key, '/day');
+  assert.ok(advice.json.proposals.some((proposal) => /\/owner/.test(proposal.key)));
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  assert.ok(Number(/orrery_mongo_commands_total\{kind="insert"\} (\d+)/.exec(metrics)[1]) >= 300);
+  assert.match(metrics, /orrery_connections\{front="mongo"\} [1-9]/);
 });

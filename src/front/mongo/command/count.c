@@ -86,6 +86,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         return false;
     if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
+        reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
         reading.hint = count.hint;
         reading.counts = !count.limit;
         if (reading.counts)

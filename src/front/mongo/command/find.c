@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/told.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
 #include "query/value/value.h"
@@ -82,6 +83,7 @@ static bool find_one(struct mongo_call *call, const struct mongo_collection *col
             return false;
     }
     mongo_call_charged(call, &op.metered);
+    mongo_told_item(call, collection, &op, found ? NULL : err);
     if (!found && err->code != ERROR_ITEM_MISSING)
         return false;
     if (found)
@@ -118,6 +120,7 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
     reading->sort = document_copy(cursor->arena, find->sort);
     reading->collation = document_copy(cursor->arena, find->collation);
     reading->let = document_copy(cursor->arena, find->let);
+    reading->cluster_time = mongo_cluster_time_read(&call->mongo->time);
     if (is_value(&find->hint))
         reading->hint = query_value_copy(&find->hint, cursor->arena);
     reading->skip = (uint64_t)find->skip;

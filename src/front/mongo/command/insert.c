@@ -4,6 +4,7 @@
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/item.h"
 #include "front/mongo/command/retry.h"
+#include "front/mongo/command/told.h"
 #include "front/mongo/command/validation.h"
 #include "item/bulk.h"
 
@@ -94,6 +95,8 @@ static bool part_run(struct inserting *inserting, struct item_operation *operati
         mongo_call_charged(inserting->call, &op->metered);
         if (!op->ended || !on)
             continue;
+        mongo_told_item(inserting->call, &inserting->collection, op,
+                        op->err.code == ERROR_NONE ? NULL : &op->err);
         if (op->err.code == ERROR_NONE) {
             inserting->inserted++;
             continue;

@@ -4,6 +4,7 @@
 #include "front/kit/queries.h"
 #include "front/mongo/command/explain.h"
 #include "front/mongo/command/indexes.h"
+#include "front/mongo/command/told.h"
 #include "front/mongo/command/virtual.h"
 #include "front/mongo/pipeline/sort.h"
 #include "front/mongo/projection/projection.h"
@@ -114,13 +115,27 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
     return true;
 }
 
-bool mongo_command_let(struct slice let, struct query_build *build,
+const struct mongo_variable *mongo_cluster_time_variable(uint64_t time, struct query_build *build)
+{
+    const struct document_value value = {.type = DOCUMENT_TIMESTAMP, .timestamp = time};
+    struct mongo_variable *variable = ARENA_NEW(build->arena, struct mongo_variable);
+
+    *variable = (struct mongo_variable){SLICE("CLUSTER_TIME"), query_constant(build, value)};
+    return variable;
+}
+
+bool mongo_command_let(struct slice let, uint64_t cluster_time, struct query_build *build,
                        struct mongo_expression_options *ret_options, struct error *err)
 {
+    struct mongo_expression_options outer = {0};
     const struct mongo_variable *variables;
     size_t count;
 
-    if (!mongo_expression_let(let, NULL, build, &variables, &count, err))
+    if (cluster_time) {
+        outer.variables = mongo_cluster_time_variable(cluster_time, build);
+        outer.variable_count = 1;
+    }
+    if (!mongo_expression_let(let, &outer, build, &variables, &count, err))
         return false;
     for (size_t i = 0; i < count; i++)
         if (variables[i].value->slots_used)
@@ -145,7 +160,8 @@ bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, s
     size_t order_count;
 
     if (!mongo_reading_hint(reading, arena, err) ||
-        !mongo_command_let(reading->let, &build, &reading->expressions, err) ||
+        !mongo_command_let(reading->let, reading->cluster_time, &build, &reading->expressions,
+                           err) ||
         !mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
                            &reading->match, err))
         return false;
@@ -363,6 +379,9 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     }
     fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
     mongo_call_charged(call, &metered);
+    if (!request.continuation.len)
+        mongo_told_reading(call, collection, reading, &metered,
+                           fine ? (size_t)done.metrics.row_bytes : 0, fine ? NULL : err);
     if (fine) {
         page->continuation = done.continuation;
         page->explained = done.explain;

@@ -520,6 +520,10 @@ bool mongo_target_check(struct mongo_call *call, const struct mongo_target *targ
 
     if (target->kind == MONGO_TARGET_CLIENT)
         return true;
+    if (call->transact)
+        return mongo_error_set(err, MONGO_NOT_SUPPORTED_IN_TRANSACTION,
+                               "Stage not supported inside of a multi-document transaction: %s",
+                               target->kind == MONGO_TARGET_OUT ? "$out" : "$merge");
     if (call->session->by_key && call->session->key.readonly)
         return mongo_error_set(err, MONGO_UNAUTHORIZED,
                                "not authorized on %.*s to execute command { aggregate } with $out "

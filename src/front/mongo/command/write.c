@@ -11,6 +11,7 @@
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/retry.h"
+#include "front/mongo/command/told.h"
 #include "front/mongo/command/validation.h"
 #include "front/mongo/pipeline/pipeline.h"
 #include "front/mongo/projection/projection.h"
@@ -248,6 +249,7 @@ static bool seen_write(struct writing *writing, const struct seen *seen,
     op.options.description = description_of(result, arena);
     done = item_operation_run(&op, err);
     mongo_call_charged(writing->call, &op.metered);
+    mongo_told_item(writing->call, &writing->collection, &op, done ? NULL : err);
     *ret_written = done;
     if (!done && after.data)
         mongo_duplicate_tell(writing->call, &writing->collection, &writing->name, after, err);
@@ -404,10 +406,12 @@ static bool upsert_insert(struct writing *writing, struct statement *statement, 
     statement->upserted = item.id;
     if (!item_operation_run(&op, err)) {
         mongo_call_charged(call, &op.metered);
+        mongo_told_item(call, &writing->collection, &op, err);
         mongo_duplicate_tell(call, &writing->collection, &writing->name, item.document, err);
         return false;
     }
     mongo_call_charged(call, &op.metered);
+    mongo_told_item(call, &writing->collection, &op, NULL);
     statement->after = item.document;
     writing->matched++;
     upserted_add(writing, index, &item.id);
@@ -475,6 +479,8 @@ static bool page_delete(struct writing *writing, struct statement *statement,
     bulk_run(operations, look->count, &(struct bulk_options){0});
     for (size_t i = 0; i < look->count; i++) {
         mongo_call_charged(writing->call, &operations[i].metered);
+        mongo_told_item(writing->call, &writing->collection, &operations[i],
+                        operations[i].err.code == ERROR_NONE ? NULL : &operations[i].err);
         if (operations[i].err.code == ERROR_NONE)
             writing->matched++;
         else if (!fine)
@@ -605,6 +611,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
                                                     .limit = UINT64_MAX},
                                         .multi = deletion.limit == 0,
                                         .upserted = document_undefined()};
+    ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     return mongo_reading_prepare(&ret_statement->reading, call->arena, err);
 }
 
@@ -691,6 +698,7 @@ static bool change_read(struct mongo_call *call, struct slice document,
                                         .multi = change.multi,
                                         .upsert = change.upsert,
                                         .upserted = document_undefined()};
+    ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     return mongo_reading_prepare(&ret_statement->reading, call->arena, err) &&
            update_prepare(call,
                           &(struct changing){&change.u, change.array_filters, &change.variables},
@@ -947,6 +955,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                    .upserted = document_undefined()};
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
+    statement.reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
            (asked.remove ||
             update_prepare(call, &(struct changing){&asked.update, asked.array_filters, NULL},

@@ -1,0 +1,90 @@
+#include "front/mongo/command/told.h"
+
+#include "front/traffic.h"
+
+static struct front_traffic_attempt attempt_of(const struct mongo_call *call,
+                                               const struct error *err)
+{
+    return (struct front_traffic_attempt){.refused = err != NULL,
+                                          .wait_ms = err ? call->wait_ms : 0,
+                                          .started_ns = call->request->started_ns};
+}
+
+void mongo_told_item(const struct mongo_call *call, const struct mongo_collection *collection,
+                     const struct item_operation *op, const struct error *err)
+{
+    static const enum advise_operation_kind kinds[] = {
+        [ITEM_READ] = ADVISE_READ,     [ITEM_CREATE] = ADVISE_CREATE, [ITEM_REPLACE] = ADVISE_PATCH,
+        [ITEM_UPSERT] = ADVISE_UPSERT, [ITEM_DELETE] = ADVISE_DELETE, [ITEM_CHANGE] = ADVISE_PATCH,
+    };
+
+    if (!collection->container || (err && !front_traffic_is_refusal(err)))
+        return;
+    front_traffic_item(call->services, collection->container,
+                       &(struct front_traffic_item){.kind = kinds[op->verb],
+                                                    .key = &op->key,
+                                                    .id = &op->id,
+                                                    .document = op->document.data ? op->document
+                                                                : op->verb == ITEM_READ && !err
+                                                                    ? op->result.item.document
+                                                                    : SLICE_NONE,
+                                                    .cru = err ? 0 : op->metered.charge_cru,
+                                                    .attempt = attempt_of(call, err)});
+}
+
+/* "a.b" as the advisor knows it: /a/b. */
+static void path_append(struct slice dotted, struct buf *out)
+{
+    struct slice head, tail;
+
+    while (slice_split(dotted, '.', &head, &tail)) {
+        buf_printf(out, "/%.*s", SLICE_ARG(head));
+        dotted = tail;
+    }
+    buf_printf(out, "/%.*s", SLICE_ARG(dotted));
+}
+
+/* What the filter names by equality, which looks into arrays, so that no condition of the plan says
+ * it. */
+static struct slice named_write(const struct mongo_reading *reading, struct arena *arena,
+                                struct buf *out)
+{
+    struct mongo_equality *equalities;
+    size_t count, begin;
+    struct error ignored;
+
+    if (!reading->match ||
+        !mongo_match_equalities(reading->match, arena, &equalities, &count, &ignored))
+        return SLICE_NONE;
+    begin = document_begin(out);
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(buf_done) struct buf path;
+
+        buf_init(&path, BUF_DEFAULT_MAX);
+        path_append(equalities[i].path, &path);
+        if (!buf_overflowed(&path))
+            document_append(out, buf_slice(&path), &equalities[i].value);
+    }
+    document_end(out, begin);
+    return buf_slice(out);
+}
+
+void mongo_told_reading(const struct mongo_call *call, const struct mongo_collection *collection,
+                        const struct mongo_reading *reading, const struct metered_call *metered,
+                        size_t bytes, const struct error *err)
+{
+    CLEANUP(buf_done) struct buf named;
+
+    buf_init(&named, BUF_DEFAULT_MAX);
+    if (!call->services->traffic || !collection->container ||
+        (err && !front_traffic_is_refusal(err)))
+        return;
+    front_traffic_query(
+        call->services, collection->container,
+        &(struct front_traffic_query){.plan = &reading->plan,
+                                      .named = named_write(reading, call->arena, &named),
+                                      .cru = err ? 0 : metered->charge_cru,
+                                      .bytes = bytes,
+                                      .text = call->message.body,
+                                      .attempt = attempt_of(call, err)});
+}
