@@ -269,3 +269,20 @@ test('fsync is answered, what a cluster does not offer is refused by name', asyn
     await assert.rejects(db.command({ [name]: 'x' }), code(238), name);
   }
 });
+
+test('distinct looks along paths and into arrays, and not for ever', async (t) => {
+  const { db } = await mongo(t);
+  const c = db.collection('c');
+  await c.insertMany([
+    { a: { b: 1 } }, { a: [{ b: 2 }, { b: [3, 4] }, 5] }, { a: { b: 1 } }, { a: 7 }, { a: { b: null } }, { x: 1 }, { a: [[{ b: 9 }]] },
+  ]);
+  const sorted = async (key) => (await c.distinct(key)).sort((x, y) => x - y);
+  assert.deepEqual(await sorted('a.b'), [null, 1, 2, 3, 4]);
+  assert.deepEqual(await sorted('a.0.b'), [2, 9]);
+  assert.deepEqual(await sorted('a.1.b'), [3, 4]);
+  assert.deepEqual(await c.distinct('a.b.c'), []);
+  let deep = { 0: 1 };
+  for (let i = 0; i < 60; i++) deep = { 0: [deep] };
+  await c.insertOne(deep);
+  await assert.rejects(c.distinct(Array(90).fill('0').join('.')), code(146));
+});

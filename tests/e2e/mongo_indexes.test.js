@@ -405,3 +405,16 @@ test('indexes are there after a restart, and one that was being built is finishe
   assert.deepEqual(await names(again), ['_id_', 'tags_1_n_-1', 'n_1']);
   assert.deepEqual((await again.find({ tags: 4 }).sort({ n: -1 }).limit(3).toArray()).map(({ n }) => n), [2999, 2994, 2989]);
 });
+
+test('a cursor whose index is dropped ends with QueryPlanKilled, one that can sort goes on', async (t) => {
+  const { db } = await mongo(t);
+  const items = db.collection('items');
+  await items.insertMany([...Array(2000).keys()].map((n) => ({ _id: n, n })));
+  await items.createIndex({ n: 1 });
+  const walking = items.find({ n: { $gte: 1000 } }).batchSize(10), sorting = items.find({ n: { $gte: 1990 } }).sort({ n: 1 }).batchSize(4);
+  await walking.next();
+  const first = (await sorting.next()).n;
+  await items.dropIndex('n_1');
+  await assert.rejects(walking.toArray(), { code: 175 });
+  assert.deepEqual([first, ...(await sorting.toArray()).map(({ n }) => n)], [...Array(10).keys()].map((i) => 1990 + i));
+});

@@ -12,7 +12,7 @@
 struct aggregate {
     struct slice pipeline, cursor, let, collation;
     struct document_value hint;
-    bool explain;
+    bool explain, bypass;
     struct document_value allow_disk_use;
 };
 
@@ -24,7 +24,7 @@ static const struct mongo_field aggregate_fields[] = {
     {"let", MONGO_FIELD_OBJECT, offsetof(struct aggregate, let)},
     {"collation", MONGO_FIELD_OBJECT, offsetof(struct aggregate, collation)},
     {"hint", MONGO_FIELD_VALUE, offsetof(struct aggregate, hint)},
-    {"bypassDocumentValidation", MONGO_FIELD_ANY}, /* there are no validators yet */
+    {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct aggregate, bypass)},
 };
 
 struct cursor_options {
@@ -183,6 +183,7 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
                                "explain: pipelines with $out or $merge are not offered yet");
     if (pipeline.target.kind != MONGO_TARGET_CLIENT) {
+        pipeline.target.bypass = aggregate.bypass;
         if (!mongo_target_check(call, &pipeline.target, err) ||
             !mongo_target_run(call, &pipeline.target, &collection, &cursor->reading, err))
             return false;

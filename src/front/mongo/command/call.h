@@ -111,6 +111,7 @@ struct mongo_call {
     struct error *unwritten;         /* the first write error within it; NULL: none */
     struct mongo_retry *retry;       /* of writes that may be sent again; NULL: it is none */
 
+    bool watches;           /* it reads a change stream */
     struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */
     struct mongo_fail fail; /* what a test wants to become of it */
     bool fail_looked;       /* it was asked for */

@@ -77,7 +77,7 @@ void mongo_labels_append(struct mongo_call *call, int code, bool concern)
         labels_put(call, "RetryableWriteError");
     else if (code == MONGO_CHANGE_STREAM_HISTORY_LOST || code == MONGO_CHANGE_STREAM_FATAL_ERROR)
         labels_put(call, "NonResumableChangeStreamError");
-    else if (is_named(call, "getMore") && is_resumable(code))
+    else if (call->watches && is_resumable(code))
         labels_put(call, "ResumableChangeStreamError");
 }
 

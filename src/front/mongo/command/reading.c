@@ -382,6 +382,13 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     if (!request.continuation.len)
         mongo_told_reading(call, collection, reading, &metered,
                            fine ? (size_t)done.metrics.row_bytes : 0, fine ? NULL : err);
+    /* What a filter or pipeline finds fault with is MongoDB's error: this is of the continuation.
+     */
+    if (!fine && page->continuation.len && err->code == ERROR_BAD_REQUEST)
+        return mongo_error_set(
+            err, MONGO_QUERY_PLAN_KILLED,
+            "query plan killed :: caused by :: the index it goes by was dropped, "
+            "or has become another");
     if (fine) {
         page->continuation = done.continuation;
         page->explained = done.explain;

@@ -479,6 +479,7 @@ bool mongo_watch_more(struct mongo_call *call, struct mongo_cursor *cursor, int6
     uint64_t id = cursor->head.id;
     struct frame frame;
 
+    call->watches = true;
     if (!await_read(call, &await_ms, err)) {
         front_cursors_put_back(cursors, &cursor->head, deadline_ms, cursor->head.bytes);
         return false;
