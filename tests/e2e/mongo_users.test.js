@@ -113,6 +113,7 @@ const deeds = {
   serverStatus: { serverStatus: 1, $db: 'admin' },
   hostInfo: { hostInfo: 1, $db: 'admin' },
   fsync: { fsync: 1, $db: 'admin' },
+  sharding: { enableSharding: 'shop', $db: 'admin' },
 };
 const all = Object.keys(deeds);
 const matrix = {
@@ -122,9 +123,9 @@ const matrix = {
   userAdmin: ['users', 'createUser', 'dropUser'],
   dbOwner: ['find', 'insert', 'update', 'remove', 'create', 'drop', 'collMod', 'stats', 'validate', 'list', 'users', 'createUser', 'dropUser'],
   clusterMonitor: ['stats', 'serverStatus', 'hostInfo'],
-  clusterManager: [],
+  clusterManager: ['sharding'],
   hostManager: ['fsync'],
-  clusterAdmin: ['stats', 'serverStatus', 'hostInfo', 'fsync'],
+  clusterAdmin: ['stats', 'serverStatus', 'hostInfo', 'fsync', 'sharding'],
   backup: ['find', 'stats', 'list', 'otherFind', 'serverStatus'],
   restore: ['insert', 'create', 'drop', 'collMod', 'list', 'users', 'createUser', 'dropUser', 'otherInsert'],
   readAnyDatabase: ['find', 'stats', 'list', 'otherFind'],

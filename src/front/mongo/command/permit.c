@@ -11,7 +11,8 @@ enum on {
     COLLECTION, /* that the command names, of its database */
     DATABASE,
     CLUSTER,
-    NAMESPACE, /* "database.collection" behind the command's name */
+    NAMESPACE,  /* "database.collection" behind the command's name */
+    EVERYWHERE, /* all databases */
 };
 
 #define A(name) MONGO_ACTION_##name
@@ -41,7 +42,7 @@ static const struct rule {
     {"count", COLLECTION, A(FIND)},
     {"distinct", COLLECTION, A(FIND)},
     {"aggregate", COLLECTION, A(FIND)},
-    {"mapReduce", COLLECTION, A(FIND)},
+    {"mapReduce", COLLECTION, A(FIND)}, /* and what it writes to: map_reduce.c */
     {"explain", COLLECTION, A(FIND)},
     {"insert", COLLECTION, A(INSERT)},
     {"update", COLLECTION, A(UPDATE)},
@@ -72,7 +73,7 @@ static const struct rule {
     {"updateRole", DATABASE, A(REVOKE_ROLE)},
     {"dropRole", DATABASE, A(DROP_ROLE)},
     {"dropAllRolesFromDatabase", DATABASE, A(DROP_ROLE)},
-    {"enableSharding", CLUSTER, A(ENABLE_SHARDING)},
+    {"enableSharding", EVERYWHERE, A(ENABLE_SHARDING)},
     {"shardCollection", NAMESPACE, A(ENABLE_SHARDING)},
     {"reshardCollection", NAMESPACE, A(RESHARD)},
     {"abortReshardCollection", NAMESPACE, A(RESHARD)},
@@ -87,8 +88,12 @@ static const struct rule {
     {"listShards", CLUSTER, A(LIST_SHARDS)},
     {"getShardMap", CLUSTER, A(GET_SHARD_MAP)},
     {"flushRouterConfig", CLUSTER, A(FLUSH_ROUTER)},
-    {"balancerStart", CLUSTER, A(ENABLE_SHARDING)},
-    {"balancerStop", CLUSTER, A(ENABLE_SHARDING)},
+    {"balancerStart", EVERYWHERE, A(ENABLE_SHARDING)},
+    {"balancerStop", EVERYWHERE, A(ENABLE_SHARDING)},
+    {"addShardToZone", EVERYWHERE, A(ENABLE_SHARDING)},
+    {"removeShardFromZone", EVERYWHERE, A(ENABLE_SHARDING)},
+    {"updateZoneKeyRange", NAMESPACE, A(ENABLE_SHARDING)},
+    {"customAction", EVERYWHERE, A(ENABLE_SHARDING)},
     {"balancerStatus", CLUSTER, A(LIST_SHARDS)},
     {"balancerCollectionStatus", NAMESPACE, A(GET_SHARD_VERSION)},
     {"hostInfo", CLUSTER, A(HOST_INFO)},
@@ -425,6 +430,8 @@ static bool body_allowed(const struct mongo_call *call, struct slice command, st
         return mongo_permit_allows(call, rule->action, call->message.database, SLICE(""));
     case CLUSTER:
         return cluster_allowed(call, rule->action);
+    case EVERYWHERE:
+        return mongo_permit_allows(call, rule->action, SLICE(""), SLICE(""));
     case NAMESPACE:
         return mongo_namespace_read(target, &name, &unused) && allows(call, &name, rule->action);
     }
