@@ -149,7 +149,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         reading.skip = (uint64_t)count.skip;
         reading.limit = limit_of(&count);
         page.self = &number;
-        if (!mongo_reading_prepare(&reading, call->arena, err) ||
+        if (!mongo_reading_prepare(call, &reading, call->arena, err) ||
             !reading_drain(call, &collection, &reading, &page, err))
             return false;
         if (reading.counts)
@@ -290,7 +290,7 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
         return is_view(err, &distinct->hint) && mongo_call_blocks(call) &&
                view_drain(call, name, distinct->query, &page, err);
     return !mongo_collection_exists(&collection) ||
-           (mongo_reading_prepare(&reading, call->arena, err) &&
+           (mongo_reading_prepare(call, &reading, call->arena, err) &&
             reading_drain(call, &collection, &reading, &page, err));
 }
 

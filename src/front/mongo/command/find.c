@@ -124,7 +124,7 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
         reading->hint = query_value_copy(&find->hint, cursor->arena);
     reading->skip = (uint64_t)find->skip;
     reading->limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
-    return mongo_reading_prepare(reading, cursor->arena, err) &&
+    return mongo_reading_prepare(call, reading, cursor->arena, err) &&
            mongo_cursor_first(call, TAKE(cursor), collection, &terms, err);
 }
 

@@ -1,5 +1,7 @@
 #include "front/mongo/command/view.h"
 
+#include "front/mongo/command/javascript.h"
+
 enum { SHOWN_MAX = 64, PIPELINE_BYTES_MAX = 16 * 1024 * 1024 };
 
 #define SHOWN(text) (int)MIN((text).len, (size_t)SHOWN_MAX), (const char *)(text).data
@@ -94,9 +96,11 @@ bool mongo_view_open(struct mongo_call *call, const struct mongo_view_query *que
         mongo_cluster_time_variable(mongo_cluster_time_read(&call->mongo->time), &build);
     options.variable_count = 1;
     if (!mongo_pipeline_compile(query->pipeline, &options, &build, &pipeline, err) ||
+        !mongo_javascript_check(call, build.script, err) ||
         !mongo_collection_open(call, &ret_view->on, ret_collection, err))
         return false;
     reading->plan = pipeline.plan;
+    reading->script = build.script;
     return true;
 }
 
