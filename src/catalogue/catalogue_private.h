@@ -310,6 +310,7 @@ enum { CHANGE_OPS_MAX = 8 };
 struct catalogue_telling {
     struct history_record record;
     struct slice key, value; /* to be stamped */
+    struct slice renamed;    /* the name it gets; data NULL: none */
     struct catalogue_telling *next;
 };
 
@@ -345,6 +346,8 @@ void catalogue_change_put_offer(struct catalogue_change *change,
  * its changes are told. payload: BSON (partition/history.h), copied; data NULL: none. */
 void catalogue_change_tell(struct catalogue_change *change, enum history_kind kind,
                            const struct container *container, struct slice payload);
+void catalogue_change_tell_renamed(struct catalogue_change *change,
+                                   const struct container *container, struct slice name);
 void catalogue_change_tell_database_dropped(struct catalogue_change *change,
                                             const struct database *database);
 

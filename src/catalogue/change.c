@@ -7,6 +7,7 @@
  * has found out what became of the last, and then loads everything again. */
 #include "base/bytes.h"
 #include "catalogue/catalogue_private.h"
+#include "document/bson.h"
 
 static bool outcome_unknown(const struct error *err)
 {
@@ -83,8 +84,9 @@ void catalogue_change_put_offer(struct catalogue_change *change,
 
 /* --- Telling --------------------------------------------------------------------------------- */
 
-static void telling_add(struct catalogue_change *change, enum history_kind kind,
-                        struct history_origin origin, struct slice payload)
+static struct catalogue_telling *telling_add(struct catalogue_change *change,
+                                             enum history_kind kind, struct history_origin origin,
+                                             struct slice payload)
 {
     struct catalogue_telling *telling = ARENA_NEW(change->arena, struct catalogue_telling);
 
@@ -99,6 +101,7 @@ static void telling_add(struct catalogue_change *change, enum history_kind kind,
     telling->value = history_record_encode(&telling->record, change->arena);
     *change->tellings_end = telling;
     change->tellings_end = &telling->next;
+    return telling;
 }
 
 void catalogue_change_tell(struct catalogue_change *change, enum history_kind kind,
@@ -107,7 +110,25 @@ void catalogue_change_tell(struct catalogue_change *change, enum history_kind ki
     struct history_origin origin = container_history(container);
 
     if (origin.kept)
-        telling_add(change, kind, origin, payload);
+        (void)telling_add(change, kind, origin, payload);
+}
+
+/* Readers of either name want to know. */
+void catalogue_change_tell_renamed(struct catalogue_change *change,
+                                   const struct container *container, struct slice name)
+{
+    struct history_origin origin = container_history(container);
+    CLEANUP(buf_done) struct buf payload;
+    size_t begin;
+
+    buf_init(&payload, BUF_DEFAULT_MAX);
+    if (!origin.kept)
+        return;
+    begin = document_begin(&payload);
+    document_append_string(&payload, SLICE("t"), name);
+    document_end(&payload, begin);
+    telling_add(change, HISTORY_RENAME, origin, buf_slice(&payload))->renamed =
+        arena_copy(change->arena, name);
 }
 
 /* Each of its collections goes, then the database; one without collections is none. */
@@ -122,13 +143,13 @@ void catalogue_change_tell_database_dropped(struct catalogue_change *change,
 
         if (!origin.kept)
             continue;
-        telling_add(change, HISTORY_DROP, origin, SLICE_NONE);
+        (void)telling_add(change, HISTORY_DROP, origin, SLICE_NONE);
         of_database = origin;
     }
     of_database.container = 0;
     of_database.container_name = SLICE("");
     if (of_database.kept)
-        telling_add(change, HISTORY_DROP_DATABASE, of_database, SLICE_NONE);
+        (void)telling_add(change, HISTORY_DROP_DATABASE, of_database, SLICE_NONE);
 }
 
 static void tellings_stamp(struct catalogue_change *change)
@@ -136,10 +157,15 @@ static void tellings_stamp(struct catalogue_change *change)
     const struct commit_stamp *stamp = &change->parts[1].stamp;
 
     for (struct catalogue_telling *telling = change->tellings; telling; telling = telling->next) {
+        struct history_origin renamed = telling->record.origin;
+
         bytes_put_be64((uint8_t *)telling->key.data + HISTORY_KEY_TIME_AT, stamp->time);
         bytes_put_be64((uint8_t *)telling->value.data + HISTORY_VALUE_WALL_AT,
                        (uint64_t)change->parts[0].stamp.wall_ms);
         history_note(commit_times(change->catalogue->commit), &telling->record.origin, stamp->time);
+        renamed.container_name = telling->renamed;
+        if (telling->renamed.data)
+            history_note(commit_times(change->catalogue->commit), &renamed, stamp->time);
     }
 }
 

@@ -309,6 +309,9 @@ bool catalogue_container_redefine(struct catalogue_change *change,
         return false;
     definition_unref(container->definition);
     container->definition = definition_ref(definition);
+    if (!slice_equal(definition_fields(definition)->mongo,
+                     definition_fields(found->container->definition)->mongo))
+        catalogue_change_tell(change, HISTORY_MODIFY, container, SLICE_NONE);
     if (!container_publish_fenced(change, found->container, state, NULL, err))
         return false;
     *ret_container = container_ref(container);
@@ -402,6 +405,7 @@ static bool container_rename(struct catalogue_change *change, const struct catal
     container = catalogue_state_container(state);
     definition_unref(container->definition);
     container->definition = definition_ref(definition);
+    catalogue_change_tell_renamed(change, found->container, id);
     if (!container_commit_state(change, container, false, err))
         return false;
     if (target)

@@ -117,6 +117,32 @@ static struct slice changed_list(const struct definition_fields *fields,
     return arena_copy(arena, buf_slice(&list));
 }
 
+/* {o: {indexes: [{v, name}, ...]}} of some of them, for the history. */
+static void indexes_tell(struct catalogue_change *change, enum history_kind kind,
+                         const struct container *container, const struct slice *names, size_t count)
+{
+    CLEANUP(buf_done) struct buf payload;
+    size_t whole, description, list, one;
+    char text[DOCUMENT_INDEX_SIZE];
+
+    buf_init(&payload, BUF_DEFAULT_MAX);
+    if (!count)
+        return;
+    whole = document_begin(&payload);
+    description = document_append_object_begin(&payload, SLICE("o"));
+    list = document_append_array_begin(&payload, SLICE("indexes"));
+    for (size_t i = 0; i < count; i++) {
+        one = document_append_object_begin(&payload, document_index_key((uint32_t)i, text));
+        document_append_int32(&payload, SLICE("v"), 2);
+        document_append_string(&payload, SLICE("name"), names[i]);
+        document_end(&payload, one);
+    }
+    document_end(&payload, list);
+    document_end(&payload, description);
+    document_end(&payload, whole);
+    catalogue_change_tell(change, kind, container, buf_slice(&payload));
+}
+
 bool catalogue_indexes_change(struct catalogue *catalogue, struct slice account,
                               struct slice database, struct slice id,
                               const struct catalogue_index_change *asked, struct error *err)
@@ -124,11 +150,13 @@ bool catalogue_indexes_change(struct catalogue *catalogue, struct slice account,
     CLEANUP(catalogue_change_end) struct catalogue_change change;
     const struct definition_fields *fields;
     struct catalogue_found found;
+    struct slice *names;
 
     if (!catalogue_change_begin(catalogue, &change, err) ||
         !catalogue_find_container(change.root, account, database, id, false, &found, err))
         return false;
     fields = definition_fields(found.container->definition);
+    names = ARENA_ARRAY(change.arena, struct slice, asked->add_count);
     for (size_t i = 0; i < asked->add_count; i++) {
         struct document_value name;
 
@@ -136,7 +164,10 @@ bool catalogue_indexes_change(struct catalogue *catalogue, struct slice account,
             return error_set(err, ERROR_BAD_REQUEST, "an index needs a name");
         if (definition_index(fields, name.text) && !is_dropped(asked, name.text))
             return catalogue_name_taken(err, "index", name.text);
+        names[i] = name.text;
     }
+    indexes_tell(&change, HISTORY_DROP_INDEXES, found.container, asked->drop, asked->drop_count);
+    indexes_tell(&change, HISTORY_CREATE_INDEXES, found.container, names, asked->add_count);
     return redefine(
         &change, &found,
         definition_with_indexes(fields, changed_list(fields, asked, change.arena), change.arena),

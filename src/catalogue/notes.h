@@ -11,6 +11,7 @@
 /* Whose notes: the first byte of their keys. */
 enum {
     CATALOGUE_NOTES_HEAT = 'h',
+    CATALOGUE_NOTES_MONGO = 'm', /* users and roles: front/mongo/auth/directory.h */
     CATALOGUE_NOTES_SERVER = 's',
     CATALOGUE_NOTES_TRAFFIC = 't',
 };

@@ -45,6 +45,7 @@ struct definition_fields {
     struct placement placement; /* rules for the nodes its keys may be on */
     struct definition_throughput throughput; /* how its owner divides what was bought */
     struct slice mongo;    /* BSON: orrery.mongo, for the MongoDB API alone; data NULL: none */
+    bool change_images;    /* of it: changes are kept with the documents before and after them */
     struct slice document; /* BSON: all properties, defaults filled in, no system properties */
 };
 

@@ -186,7 +186,20 @@ static bool indexes_keep(struct reading *reading, struct error *err)
 
 enum { MONGO_BYTES_MAX = 256 * 1024 };
 
-/* What it means is the MongoDB API's to check: other APIs pass it on as it is. */
+/* mongo.options.changeStreamPreAndPostImages.enabled: what writers have to know of it. */
+static bool images_are_kept(const struct document_value *mongo)
+{
+    struct document_value options, images, enabled;
+
+    return document_find(mongo->document, SLICE("options"), &options) &&
+           options.type == DOCUMENT_OBJECT &&
+           document_find(options.document, SLICE("changeStreamPreAndPostImages"), &images) &&
+           images.type == DOCUMENT_OBJECT &&
+           document_find(images.document, SLICE("enabled"), &enabled) &&
+           enabled.type == DOCUMENT_BOOL && enabled.boolean;
+}
+
+/* What else it means is the MongoDB API's to check: other APIs pass it on as it is. */
 static bool mongo_read(struct reading *reading, const struct document_value *value,
                        struct error *err)
 {
@@ -197,6 +210,7 @@ static bool mongo_read(struct reading *reading, const struct document_value *val
                          "items are known by \"_id\"",
                          MONGO_BYTES_MAX);
     reading->fields->mongo = arena_copy(reading->arena, value->document);
+    reading->fields->change_images = images_are_kept(value);
     document_append(reading->out, SLICE("mongo"), value);
     return true;
 }

@@ -5,6 +5,8 @@
 #include "base/bytes.h"
 #include "partition/layout.h"
 
+#include <xxhash.h>
+
 enum {
     FORMAT = 1,
     FIXED_LEN = 22,
@@ -131,26 +133,20 @@ struct commit_part history_part(struct engine_op *ops, size_t count, struct aren
 
 /* --- What is noted --------------------------------------------------------------------------- */
 
-/* splitmix64: near numbers become far ones. */
-static uint64_t mixed(uint64_t x)
+uint64_t history_hash(uint32_t account, struct slice database, struct slice container)
 {
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
+    uint64_t hash = XXH3_64bits_withSeed(database.data, database.len, account);
 
-uint64_t history_hash(uint32_t account, uint32_t database, uint32_t container)
-{
-    return mixed(mixed(mixed(account + UINT64_C(0x9e3779b97f4a7c15)) + database) + container);
+    return XXH3_64bits_withSeed(container.data, container.len, hash);
 }
 
 void history_note(struct commit_clock *clock, const struct history_origin *origin, uint64_t time)
 {
-    commit_clock_note(clock, history_hash(origin->account, 0, 0), time);
-    commit_clock_note(clock, history_hash(origin->account, origin->database, 0), time);
-    if (origin->container)
-        commit_clock_note(clock, history_hash(origin->account, origin->database, origin->container),
-                          time);
+    struct slice database = origin->database_name, container = origin->container_name;
+
+    commit_clock_note(clock, history_hash(origin->account, SLICE(""), SLICE("")), time);
+    commit_clock_note(clock, history_hash(origin->account, database, SLICE("")), time);
+    commit_clock_note(clock, history_hash(origin->account, database, container), time);
 }
 
 /* --- The partition --------------------------------------------------------------------------- */

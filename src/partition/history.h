@@ -86,9 +86,9 @@ NODISCARD bool history_record_decode(struct slice key, struct slice value,
 /* The part of a batch that puts these records, and counts them. */
 struct commit_part history_part(struct engine_op *ops, size_t count, struct arena *arena);
 
-/* What changes of an origin are noted under, and what a reader asks of (commit_clock_noted): one
- * container, one database, or an account; 0: all of them. */
-uint64_t history_hash(uint32_t account, uint32_t database, uint32_t container);
+/* What changes of an origin are noted under, and what a reader asks of (commit_clock_noted): a
+ * container by its name, a database, or an account; empty: all of them. */
+uint64_t history_hash(uint32_t account, struct slice database, struct slice container);
 void history_note(struct commit_clock *clock, const struct history_origin *origin, uint64_t time);
 
 /* Makes the partition if the engine has none, and lets the clock begin behind what is in it. */

@@ -704,6 +704,8 @@ bool server_run(struct server *server)
     notify_manager("STOPPING=1");
     log_event(server->log, LOG_INFO, "stopping", LOG_TEXT("signal", sigabbrev_np(number)));
     second_signal_ends();
+    if (server->mongo_front)
+        mongo_stop(server->mongo_front);
     if (server->rest)
         drained = net_listener_drain(server->rest, server->settings->server_drain_ms);
     if (server->table)

@@ -216,3 +216,14 @@ test('runaway pipelines end with an error, and the server goes on', async (t) =>
   await rejects(items.aggregate(nested).toArray(), 232);
   assert.equal((await client.db('admin').command({ ping: 1 })).ok, 1);
 });
+
+test('$merge asks validators, unless it is told not to; $out loses no options', async (t) => {
+  const { db } = await mongo(t);
+  await db.createCollection('strict', { validator: { a: { $type: 'number' } } });
+  const merge = (options) => db.aggregate([{ $documents: [{ _id: 1, a: 'x' }] }, { $merge: 'strict' }], options).toArray();
+  await rejects(merge({}), 121);
+  assert.equal(await db.collection('strict').countDocuments(), 0);
+  await merge({ bypassDocumentValidation: true });
+  assert.deepEqual(await db.collection('strict').find().toArray(), [{ _id: 1, a: 'x' }]);
+  await rejects(db.aggregate([{ $documents: [{ _id: 2 }] }, { $out: 'strict' }]).toArray(), 238);
+});

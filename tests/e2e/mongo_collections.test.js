@@ -135,6 +135,8 @@ test('options that are wrong or not offered are refused by name', async (t) => {
     [{ validationLevel: 'some' }, 2],
     [{ validationAction: 'cry' }, 2],
     [{ capped: true }, 72, /size/],
+    [{ capped: true, size: 4096 }, 238, /capped/],
+    [{ collation: { locale: 'de' } }, 238, /collation/],
     [{ size: 4096 }, 72],
     [{ pipeline: [] }, 72, /viewOn/],
     [{ viewOn: 'a', pipeline: [{ $out: 'x' }] }, 182],
@@ -157,7 +159,6 @@ test('listCollections shows options, and they outlive a restart', async (t) => {
   let client = await mongoClient(t, server.mongo);
   let db = client.db('shop');
   await db.createCollection('people', { validator: person, validationLevel: 'moderate', changeStreamPreAndPostImages: { enabled: true } });
-  await db.createCollection('log', { capped: true, size: 100000, max: 10 });
   await db.createCollection('grown', { viewOn: 'people', pipeline: [{ $match: { year: { $lt: 2000 } } }] });
   const look = async () => {
     const list = await db.listCollections().toArray();
@@ -165,7 +166,6 @@ test('listCollections shows options, and they outlive a restart', async (t) => {
     assert.deepEqual(by.people.options, {
       validator: person, validationLevel: 'moderate', changeStreamPreAndPostImages: { enabled: true },
     });
-    assert.deepEqual(by.log.options, { capped: true, size: 100000, max: 10 });
     assert.equal(by.grown.type, 'view');
     assert.deepEqual(by.grown.options, { viewOn: 'people', pipeline: [{ $match: { year: { $lt: 2000 } } }] });
     assert.deepEqual(by.grown.info, { readOnly: true });
@@ -268,4 +268,21 @@ test('fsync is answered, what a cluster does not offer is refused by name', asyn
   for (const name of ['compact', 'reIndex', 'dbHash', 'cloneCollectionAsCapped', 'filemd5']) {
     await assert.rejects(db.command({ [name]: 'x' }), code(238), name);
   }
+});
+
+test('distinct looks along paths and into arrays, and not for ever', async (t) => {
+  const { db } = await mongo(t);
+  const c = db.collection('c');
+  await c.insertMany([
+    { a: { b: 1 } }, { a: [{ b: 2 }, { b: [3, 4] }, 5] }, { a: { b: 1 } }, { a: 7 }, { a: { b: null } }, { x: 1 }, { a: [[{ b: 9 }]] },
+  ]);
+  const sorted = async (key) => (await c.distinct(key)).sort((x, y) => x - y);
+  assert.deepEqual(await sorted('a.b'), [null, 1, 2, 3, 4]);
+  assert.deepEqual(await sorted('a.0.b'), [2, 9]);
+  assert.deepEqual(await sorted('a.1.b'), [3, 4]);
+  assert.deepEqual(await c.distinct('a.b.c'), []);
+  let deep = { 0: 1 };
+  for (let i = 0; i < 60; i++) deep = { 0: [deep] };
+  await c.insertOne(deep);
+  await assert.rejects(c.distinct(Array(90).fill('0').join('.')), code(146));
 });

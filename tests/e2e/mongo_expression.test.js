@@ -37,6 +37,15 @@ test('a projection computes fields', async (t) => {
   assert.deepEqual(first, { _id: 2, owed: 15, twice: 40 });
 });
 
+test('CLUSTER_TIME and NOW are the server\'s', async (t) => {
+  const collection = await orders(t);
+  const [found] = await collection.find({ _id: 1 }, { projection: { time: '$$CLUSTER_TIME', now: '$$NOW' } }).toArray();
+  assert.ok(Math.abs(found.time.getHighBitsUnsigned() * 1000 - found.now.getTime()) < 60_000);
+  const [same] = await collection.aggregate([{ $match: { _id: 1 } }, { $project: { kind: { $type: '$$CLUSTER_TIME' } } }]).toArray();
+  assert.equal(same.kind, 'timestamp');
+  assert.equal(await collection.countDocuments({ $expr: { $lt: ['$$CLUSTER_TIME', 5] } }), 0);
+});
+
 test('writes take let', async (t) => {
   const collection = await orders(t);
   const below = { $expr: { $lt: ['$paid', '$$wanted'] } };
@@ -69,4 +78,16 @@ test('the cases give through a server what they give without one', async (t) => 
     }
   }
   assert.deepEqual(wrong, []);
+});
+
+test('the ledger names the expressions and accumulators there are', async (t) => {
+  const collection = await orders(t);
+  const page = await readFile(new URL('../../docs/compatibility-mongo.md', import.meta.url), 'utf8');
+  const [, offered, refused, accumulators] = page.split('## Expressions')[1].split('## Error codes')[0].split(':')
+    .map((list) => [...list.matchAll(/`(\$\w+)`/g)].map(([, name]) => name).filter((name) => name !== '$expr'));
+  assert.ok(offered.length > 150 && refused.length === 3 && accumulators.length > 20);
+  const codeOf = (work) => work.then(() => 0, ({ code }) => code);
+  for (const name of offered) assert.notEqual(await codeOf(collection.find({ $expr: { [name]: '$none' } }).toArray()), 168, name);
+  for (const name of refused) assert.ok([31264, 40218].includes(await codeOf(collection.find({ $expr: { [name]: 'textScore' } }).toArray())), name);
+  for (const name of accumulators) assert.notEqual(await codeOf(collection.aggregate([{ $group: { _id: 1, n: { [name]: {} } } }]).toArray()), 15952, name);
 });

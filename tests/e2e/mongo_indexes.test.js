@@ -1,5 +1,8 @@
 // Indexes of the MongoDB API through npm `mongodb`: made, dropped, listed, refused, and used.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'node:test';
 import { mongo } from './mongo.js';
 
@@ -352,4 +355,66 @@ test('collMod changes when documents expire, and hides an index', async (t) => {
   assert.deepEqual(await stages(), ['FETCH', 'IXSCAN']);
   await assert.rejects(db.command({ collMod: 'items', index: { name: 'zzz', hidden: true } }), { code: 27 });
   await assert.rejects(db.command({ collMod: 'items', index: { name: 'n_1', unique: true } }), { code: 238 });
+});
+
+test('a sharded collection has its indexes in every partition, and unique ones begin with the shard key', async (t) => {
+  const { client, db } = await mongo(t);
+  await client.db('admin').command({ shardCollection: 'shop.events', key: { tenant: 'hashed' }, numInitialChunks: 4 });
+  const events = db.collection('events');
+  await events.insertMany([...Array(600).keys()].map((i) => ({ _id: i, tenant: `t${i % 30}`, n: i % 50, tags: i % 7 ? i % 5 : [i % 5, 'many'] })));
+  await assert.rejects(events.createIndex({ n: 1 }, { unique: true }), (error) => {
+    assert.equal(error.code, 67);
+    assert.match(error.message, /cannot create unique index over \{ n: 1 \} with shard key pattern \{ tenant: /);
+    return true;
+  });
+  const filters = [{ n: 7 }, { n: { $gte: 40, $lt: 45 } }, { tags: 3 }, { tags: 'many' }, { tenant: 't3', n: { $lt: 10 } }, { $or: [{ n: 1 }, { tags: 'many' }] }];
+  const ids = async (cursor) => (await cursor.toArray()).map(({ _id }) => _id);
+  const sorted = (list) => list.sort((x, y) => x - y);
+  const expected = await Promise.all(filters.map(async (filter) => sorted(await ids(events.find(filter)))));
+  await events.createIndexes([{ key: { n: 1 } }, { key: { tags: -1, n: 1 } }, { key: { tenant: 1, _id: 1 }, unique: true }]);
+  for (const [i, filter] of filters.entries()) {
+    assert.deepEqual(sorted(await ids(events.find(filter).batchSize(11))), expected[i], JSON.stringify(filter));
+    const order = (await events.find(filter).sort({ n: -1 }).batchSize(13).toArray()).map(({ n }) => n);
+    assert.deepEqual(order, [...order].sort((x, y) => y - x));
+    assert.equal(order.length, expected[i].length);
+  }
+  const told = await events.find({ n: 7 }).explain('executionStats');
+  assert.deepEqual([told.executionStats.nReturned, told.executionStats.totalDocsExamined], [12, 12]);
+  assert.ok(stagesOf(told.queryPlanner.winningPlan).includes('IXSCAN'));
+});
+
+test('indexes are there after a restart, and one that was being built is finished', async (t) => {
+  const data = mkdtempSync(join(tmpdir(), 'orrery-mongo-indexes-'));
+  t.after(() => rmSync(data, { recursive: true, force: true }));
+  const { server, db } = await mongo(t, ['--node', `local=rocksdb:${data}/node`]);
+  const items = db.collection('items');
+  await items.insertMany([...Array(3000).keys()].map((n) => ({ _id: n, n, tags: [n % 3, n % 5] })));
+  await items.createIndex({ tags: 1, n: -1 });
+  const building = db.command({ createIndexes: 'items', indexes: [{ key: { n: 1 } }], maxTimeMS: 1 }).catch(({ code }) => assert.equal(code, 50));
+  await building;
+  await server.stop('SIGKILL');
+  const again = (await mongo(t, ['--node', `local=rocksdb:${data}/node`])).db.collection('items');
+  for (;;) {
+    const told = await again.find({ n: 77 }).explain('executionStats');
+    if (stagesOf(told.queryPlanner.winningPlan).includes('IXSCAN')) {
+      assert.equal(told.executionStats.totalDocsExamined, 1);
+      break;
+    }
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  assert.deepEqual(await names(again), ['_id_', 'tags_1_n_-1', 'n_1']);
+  assert.deepEqual((await again.find({ tags: 4 }).sort({ n: -1 }).limit(3).toArray()).map(({ n }) => n), [2999, 2994, 2989]);
+});
+
+test('a cursor whose index is dropped ends with QueryPlanKilled, one that can sort goes on', async (t) => {
+  const { db } = await mongo(t);
+  const items = db.collection('items');
+  await items.insertMany([...Array(2000).keys()].map((n) => ({ _id: n, n })));
+  await items.createIndex({ n: 1 });
+  const walking = items.find({ n: { $gte: 1000 } }).batchSize(10), sorting = items.find({ n: { $gte: 1990 } }).sort({ n: 1 }).batchSize(4);
+  await walking.next();
+  const first = (await sorting.next()).n;
+  await items.dropIndex('n_1');
+  await assert.rejects(walking.toArray(), { code: 175 });
+  assert.deepEqual([first, ...(await sorting.toArray()).map(({ n }) => n)], [...Array(10).keys()].map((i) => 1990 + i));
 });

@@ -155,3 +155,26 @@ test('a connection that is cut between commit and answer: the driver sends again
   assert.equal(results[3].deletedCount, 1);
   assert.deepEqual(await c.find().toArray(), [{ _id: 1, n: 2, mark: 'cut here' }]);
 });
+
+test('records go along when their partition is split and moved', async (t) => {
+  const server = await Server.start(t, ['--dev', '--node', 'near=memory:', '--node', 'far=memory:']);
+  const client = await mongoClient(t, server.mongo);
+  await client.db('admin').command({ shardCollection: 'shop.c', key: { _id: 'hashed' } });
+  const wire = await Wire.open(t, server);
+  const lsid = { id: new UUID() };
+  const insert = { insert: 'c', documents: Array.from({ length: 40 }, (_, _id) => ({ _id, n: 0 })) };
+  const update = { update: 'c', updates: Array.from({ length: 40 }, (_, _id) => ({ q: { _id }, u: { $inc: { n: 1 } } })) };
+  assert.equal((await wire.ask(numbered(lsid, 1, insert))).n, 40);
+  assert.equal((await wire.ask(numbered(lsid, 2, update))).nModified, 40);
+  const partition = (...words) => orrery(['partition', ...words, '--endpoint', server.url, '--dev']);
+  const list = async () => JSON.parse((await partition('list', 'shop', 'c', '--format', 'json')).out).partitions;
+  const [first] = await list();
+  const split = await partition('split', 'shop', 'c', String(first.id), '--pieces', '2');
+  assert.equal(split.code, 0, split.err);
+  const [moved] = await list();
+  const move = await partition('move', 'shop', 'c', String(moved.id), moved.node === 'far' ? 'near' : 'far');
+  assert.equal(move.code, 0, move.err);
+  const again = await wire.ask(numbered(lsid, 2, update));
+  assert.deepEqual([again.nModified, again.retriedStmtIds?.length], [40, 40]);
+  assert.ok((await client.db('shop').collection('c').find().toArray()).every(({ n }) => n === 1));
+});

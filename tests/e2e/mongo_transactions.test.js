@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { Long, UUID } from 'mongodb';
 import { mongo, mongoClient, Wire } from './mongo.js';
-import { scratch, Server } from './server.js';
+import { orrery, scratch, Server } from './server.js';
 
 const transient = (code) => (err) => err.code === code && err.hasErrorLabel('TransientTransactionError');
 
@@ -256,4 +256,48 @@ test('transactions that are killed while they race leave whole pairs', async (t)
   const [a, b] = [await ids('a'), await ids('b')];
   assert.deepEqual(a, b);
   assert.ok(a.length > 40);
+});
+
+test('a transaction may insert into collections that it makes', async (t) => {
+  const { client, db } = await mongo(t);
+  const session = transaction(client);
+  await db.collection('made').insertOne({ _id: 1 }, { session });
+  await db.createCollection('empty', { session });
+  assert.deepEqual(await db.collection('made').find({}, { session }).toArray(), [{ _id: 1 }]);
+  assert.deepEqual(await db.collection('made').find().toArray(), []);
+  await session.commitTransaction();
+  assert.deepEqual(await db.collection('made').find().toArray(), [{ _id: 1 }]);
+});
+
+test('partitions on several nodes are refused by name, those of one commit together', async (t) => {
+  const server = await Server.start(t, ['--dev', '--node', 'near=memory:', '--node', 'far=memory:']);
+  const client = await mongoClient(t, server.mongo);
+  const c = client.db('shop').collection('c');
+  await client.db('admin').command({ shardCollection: 'shop.c', key: { _id: 'hashed' } });
+  await c.insertMany(Array.from({ length: 40 }, (_, _id) => ({ _id, n: 0 })));
+  const partition = (...words) => orrery(['partition', ...words, '--endpoint', server.url, '--dev']);
+  const list = async () => JSON.parse((await partition('list', 'shop', 'c', '--format', 'json')).out).partitions;
+  for (const { id, node } of await list()) {
+    if (node === 'far') assert.equal((await partition('move', 'shop', 'c', String(id), 'near')).code, 0);
+  }
+  if ((await list()).length === 1) assert.equal((await partition('split', 'shop', 'c', String((await list())[0].id), '--pieces', '3')).code, 0);
+  assert.ok((await list()).length > 1);
+  const session = client.startSession();
+  await session.withTransaction(async () => {
+    await c.updateMany({}, { $inc: { n: 1 } }, { session });
+    await c.deleteOne({ _id: 7 }, { session });
+    assert.equal((await c.find({ n: 1 }, { session }).toArray()).length, 39);
+  });
+  assert.deepEqual((await c.find().sort({ _id: 1 }).toArray()).map(({ n }) => n), Array(39).fill(1));
+  session.startTransaction();
+  await c.findOne({ _id: 1 }, { session });
+  // it is over once nobody holds the map before it, as the transaction does
+  assert.equal((await partition('move', 'shop', 'c', String((await list())[0].id), 'far', '--no-wait')).code, 0);
+  await server.until(async () => (await list()).some(({ node }) => node === 'far'));
+  await assert.rejects(c.updateMany({}, { $inc: { n: 1 } }, { session }), (err) => err.hasErrorLabel('TransientTransactionError'));
+  await session.abortTransaction();
+  session.startTransaction();
+  await assert.rejects(c.find({}, { session }).toArray(), { code: 263 });
+  await session.abortTransaction();
+  assert.ok((await c.find().toArray()).every(({ n }) => n === 1));
 });

@@ -11,7 +11,8 @@ enum { KEYS = 3, IDS = 12, VALUES = 40, STEPS = 300, RUNS = 12, WRITERS = 3 };
 
 static const char *const definitions[][2] = {
     {"one", "{\"name\":\"one\",\"key\":[{\"path\":\"/x\"}],\"unique\":\"logicalPartition\"}"},
-    {"each", "{\"name\":\"each\",\"order\":\"mongo\",\"multikey\":true,\"sparse\":true,"
+    {"each", "{\"name\":\"each\",\"order\":\"mongo\",\"multikey\":true,\"arrays\":\"counted\","
+             "\"sparse\":true,"
              "\"key\":[{\"path\":\"/tags\"}]}"},
     {"down", "{\"name\":\"down\",\"key\":[{\"path\":\"/x\",\"order\":\"descending\"},"
              "{\"path\":\"/y\"}]}"},

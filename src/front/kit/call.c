@@ -63,6 +63,17 @@ static bool call_run(struct front_call *call, struct error *err)
     return fine;
 }
 
+/* Who waits holds no memory but that of the request. */
+static void call_park(struct front_call *call)
+{
+    void (*park)(struct front_call * call) = call->park;
+
+    call->park = NULL;
+    front_owner_let_go(call->owner, call->held);
+    call->held = 0;
+    park(call);
+}
+
 static void work_run(struct net_work *work)
 {
     struct front_call *call = CONTAINER_OF(work, struct front_call, work);
@@ -75,7 +86,10 @@ static void work_run(struct net_work *work)
         fine = error_set(&err, ERROR_TIMED_OUT, "the client has gone");
     else
         fine = front_call_hold(call, call->work_bytes, &err) && call_run(call, &err);
-    front_call_finish(call, fine, &err);
+    if (call->park)
+        call_park(call);
+    else
+        front_call_finish(call, fine, &err);
 }
 
 void front_call_move(struct front_call *call)

@@ -9,6 +9,7 @@
  *     begun -> run on the loop -> finished
  *                              -> pending -> finished, or moved
  *           -> kept -> moved to a worker -> run there -> finished
+ *                                                     -> parked -> moved
  *
  * What differs by protocol is the transport's, what differs by API the kind's. A front embeds this
  * structure at the beginning of its own, without a name and as `front`. */
@@ -70,7 +71,11 @@ struct front_call {
     bool cold;     /* out: run again where it may block; the answer so far is thrown away */
     bool *pending; /* out, on a loop: the operation ends later, by front_call_finish; the call must
                     * not be touched after that was set in motion */
-    bool kept;     /* the request's bytes are in the arena */
+    /* Out, on a worker: nothing is to be done yet. It is called, where the operation has returned,
+     * to put the call somewhere from where it is moved again, once; what was returned counts for
+     * nothing. */
+    void (*park)(struct front_call *call);
+    bool kept; /* the request's bytes are in the arena */
     int64_t charge_cru;
     int64_t wait_ms; /* of a refusal for lack of throughput */
     struct net_work work;

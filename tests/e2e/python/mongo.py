@@ -48,6 +48,23 @@ def claim_cursors_go_over_several_batches(endpoint):
         assert many.delete_many({}).deleted_count == 2500
 
 
+def claim_changes_are_watched_and_resumed(endpoint):
+    with connect(endpoint) as client:
+        watched = client.shop.watched
+        with watched.watch(max_await_time_ms=500) as stream:
+            assert stream.try_next() is None
+            watched.insert_one({"_id": 1, "a": 1})
+            watched.update_one({"_id": 1}, {"$set": {"a": 2}})
+            first = stream.next()
+            assert (first["operationType"], first["fullDocument"]) == ("insert", {"_id": 1, "a": 1})
+        with watched.watch(resume_after=first["_id"], full_document="updateLookup", max_await_time_ms=500) as stream:
+            change = stream.next()
+            assert change["updateDescription"]["updatedFields"] == {"a": 2}
+            assert change["fullDocument"] == {"_id": 1, "a": 2}
+            watched.drop()
+            assert [event["operationType"] for event in stream] == ["drop", "invalidate"]
+
+
 def claim_accounts_authenticate_with_their_keys(endpoint):
     for mechanism in ("SCRAM-SHA-1", "SCRAM-SHA-256"):
         with connect(endpoint, username="default", password=endpoint.key, authMechanism=mechanism) as client:
@@ -66,6 +83,26 @@ def claim_writes_without_an_answer_are_carried_out(endpoint):
             pass
 
 
+def claim_indexes_are_made_used_and_dropped(endpoint):
+    with connect(endpoint) as client:
+        books = client.shop.books
+        books.insert_many([{"_id": i, "year": 1900 + i % 50, "tags": ["a", "b"] if i % 2 else "c"} for i in range(500)])
+        assert books.create_index([("year", pymongo.DESCENDING), ("_id", 1)]) == "year_-1__id_1"
+        assert books.create_index("tags", name="by tag") == "by tag"
+        assert sorted(books.index_information()) == ["_id_", "by tag", "year_-1__id_1"]
+        assert books.index_information()["year_-1__id_1"]["key"] == [("year", -1), ("_id", 1)]
+        assert [row["year"] for row in books.find({"year": {"$gte": 1948}}).sort("year", -1)] == [1949] * 10 + [1948] * 10
+        assert books.count_documents({"tags": "b"}) == 250
+        plan = books.find({"year": 1910}).explain()["queryPlanner"]["winningPlan"]
+        assert plan["inputStage"]["indexName"] == "year_-1__id_1", plan
+        books.create_index("isbn", unique=True, sparse=True)
+        books.insert_one({"isbn": 7})
+        error = claims.raises(pymongo.errors.DuplicateKeyError, lambda: books.insert_one({"isbn": 7}))
+        assert error.details["keyPattern"] == {"isbn": 1} and error.details["keyValue"] == {"isbn": 7}, error.details
+        books.drop_indexes()
+        assert list(books.index_information()) == ["_id_"]
+
+
 def claim_a_database_is_dropped(endpoint):
     with connect(endpoint) as client:
         client.away.c.insert_one({})
@@ -73,6 +110,25 @@ def claim_a_database_is_dropped(endpoint):
         assert client.away.list_collection_names() == ["c"]
         client.drop_database("away")
         assert "away" not in client.list_database_names()
+
+
+def claim_transactions_are_committed_and_aborted(endpoint):
+    with connect(endpoint) as client:
+        accounts = client.shop.accounts
+        accounts.insert_many([{"_id": "a", "n": 10}, {"_id": "b", "n": 0}])
+
+        def transfer(session):
+            accounts.update_one({"_id": "a"}, {"$inc": {"n": -3}}, session=session)
+            accounts.update_one({"_id": "b"}, {"$inc": {"n": 3}}, session=session)
+            assert accounts.find_one({"_id": "b"}, session=session)["n"] == 3
+
+        with client.start_session() as session:
+            session.with_transaction(transfer)
+            assert [row["n"] for row in accounts.find(sort=[("_id", 1)])] == [7, 3]
+            with session.start_transaction():
+                accounts.delete_many({}, session=session)
+                session.abort_transaction()
+            assert accounts.count_documents({}) == 2
 
 
 claims.run(globals())

@@ -503,6 +503,14 @@ static struct naive window_value(const struct run *run, const struct naive_stage
         return number((double)dense);
     case NAIVE_ROW_NUMBER:
         return number((double)i + 1);
+    case NAIVE_FOLD:
+        for (size_t j = i + 1; j-- > 0;) {
+            struct naive value = evaluate(window->list[j], output->argument);
+
+            if (value.type != (struct naive){0}.type)
+                return value;
+        }
+        return (struct naive){0};
     case NAIVE_SHIFT:
         break;
     }

@@ -66,6 +66,7 @@ enum naive_output_kind {
     NAIVE_DENSE_RANK,
     NAIVE_ROW_NUMBER,
     NAIVE_SHIFT,
+    NAIVE_FOLD, /* the last value so far that is something */
 };
 
 struct naive_output {

@@ -25,6 +25,7 @@ struct shape {
     size_t unique_count;
     bool total;    /* the sequence is settled */
     unsigned next; /* slot */
+    unsigned left; /* slot that a stage has left behind, to be bound again; 0: none */
 };
 
 /* A chain in both forms. */
@@ -166,8 +167,20 @@ static void make_unwind(struct making *m)
         m->shape.unique_count = 0;
 }
 
+/* A slot for a document: a new one, or one that was left behind. */
+static unsigned project_slot(struct making *m)
+{
+    unsigned left = m->shape.left;
+
+    for (size_t i = 0; i < m->shape.count; i++)
+        if (m->shape.bound[i] == left)
+            left = 0;
+    return left && below(m->w, 2) ? left : m->shape.next++;
+}
+
 static void shape_single(struct making *m, unsigned slot, bool document)
 {
+    m->shape.left = m->shape.count && m->shape.bound[0] != slot ? m->shape.bound[0] : 0;
     m->shape.count = 0;
     shape_bind(&m->shape, slot, document);
 }
@@ -190,7 +203,7 @@ static void make_object(struct making *m)
         values[stage->count] = expr_of(m->w, stage->exprs[stage->count]);
         stage->count++;
     }
-    stage->slots[0] = m->shape.next++;
+    stage->slots[0] = project_slot(m);
     engine->project = (struct query_project){query_object(m->w->build, names, values, stage->count),
                                              stage->slots[0]};
     shape_single(m, stage->slots[0], true);
@@ -204,7 +217,7 @@ static void make_project(struct making *m)
     struct naive_stage *stage = stage_new(m, NAIVE_PROJECT, QUERY_STAGE_PROJECT, &engine);
 
     stage->exprs[0] = random_expr(m->w, &m->shape);
-    stage->slots[0] = m->shape.next++;
+    stage->slots[0] = project_slot(m);
     engine->project = (struct query_project){expr_of(m->w, stage->exprs[0]), stage->slots[0]};
     shape_single(m, stage->slots[0], false);
     m->shape.unique_count = 0;
@@ -416,10 +429,11 @@ static void random_output(struct making *m, struct naive_output *output, bool ra
                           struct query_window_output *engine)
 {
     static const enum query_window_kind kinds[] = {
-        QUERY_WINDOW_AGGREGATE,  QUERY_WINDOW_FIRST,      QUERY_WINDOW_LAST, QUERY_WINDOW_RANK,
-        QUERY_WINDOW_DENSE_RANK, QUERY_WINDOW_ROW_NUMBER, QUERY_WINDOW_SHIFT};
+        QUERY_WINDOW_AGGREGATE,  QUERY_WINDOW_FIRST,      QUERY_WINDOW_LAST,  QUERY_WINDOW_RANK,
+        QUERY_WINDOW_DENSE_RANK, QUERY_WINDOW_ROW_NUMBER, QUERY_WINDOW_SHIFT, QUERY_WINDOW_FOLD};
     struct world *w = m->w;
     double a = below(w, 7) - 3.0, b = below(w, 7) - 3.0;
+    unsigned state = m->shape.next++, argument = m->shape.next++;
 
     output->kind = below(w, 2) ? NAIVE_AGGREGATE : below(w, ARRAY_LEN(kinds));
     if (range)
@@ -434,6 +448,10 @@ static void random_output(struct making *m, struct naive_output *output, bool ra
     output->shift = (int)below(w, 7) - 3;
     *engine = (struct query_window_output){
         .kind = kinds[output->kind],
+        .fold = query_coalesce(w->build, query_variable(w->build, argument),
+                               query_variable(w->build, state)),
+        .fold_slot = state,
+        .fold_argument = argument,
         .aggregate = aggregates[output->aggregate],
         .argument = expr_of(w, output->argument),
         .otherwise = query_constant(w->build, document_string(SLICE("none"))),

@@ -114,7 +114,7 @@ static void elements_of_one_array_stay_together_and_two_arrays_are_refused(void 
     assert_fails(index_definition_entries(definition,
                                           document_of(*state, "{\"a\":[{\"b\":1}],\"d\":[1,2]}"),
                                           *state, &entries, &count, &err),
-                 &err, ERROR_BAD_REQUEST);
+                 &err, ERROR_PARALLEL_ARRAYS);
 }
 
 static void an_array_has_an_entry_for_each_element(void **state)
@@ -187,7 +187,7 @@ static void equal_values_hash_alike_and_arrays_are_not_hashed(void **state)
     assert_false(slice_equal(one[0].bytes, other[0].bytes));
     assert_fails(index_definition_entries(definition, document_of(*state, "{\"a\":[1]}"), *state,
                                           &other, &count, &err),
-                 &err, ERROR_BAD_REQUEST);
+                 &err, ERROR_HASHED_ARRAY);
 }
 
 static void a_wildcard_has_what_its_projection_leaves(void **state)

@@ -177,15 +177,18 @@ static void nothing_is_settled_that_a_member_may_still_write(void **state UNUSED
 static void what_is_noted_is_known_by_container_database_and_account(void **state UNUSED)
 {
     CLEANUP(commit_clock_free) struct commit_clock *times = commit_clock_new(&hand);
-    const struct history_origin origin = {.account = 1, .database = 2, .container = 3};
+    const struct history_origin origin = {
+        .account = 1, .database_name = SLICE("shop"), .container_name = SLICE("orders")};
 
     history_note(times, &origin, 77);
-    assert_int_equal(commit_clock_noted(times, history_hash(1, 2, 3)), 77);
-    assert_int_equal(commit_clock_noted(times, history_hash(1, 2, 0)), 77);
-    assert_int_equal(commit_clock_noted(times, history_hash(1, 0, 0)), 77);
-    assert_int_equal(commit_clock_noted(times, history_hash(1, 2, 4)), 0);
+    assert_int_equal(commit_clock_noted(times, history_hash(1, SLICE("shop"), SLICE("orders"))),
+                     77);
+    assert_int_equal(commit_clock_noted(times, history_hash(1, SLICE("shop"), SLICE(""))), 77);
+    assert_int_equal(commit_clock_noted(times, history_hash(1, SLICE(""), SLICE(""))), 77);
+    assert_int_equal(commit_clock_noted(times, history_hash(1, SLICE("shop"), SLICE("users"))), 0);
     history_note(times, &origin, 70);
-    assert_int_equal(commit_clock_noted(times, history_hash(1, 2, 3)), 77);
+    assert_int_equal(commit_clock_noted(times, history_hash(1, SLICE("shop"), SLICE("orders"))),
+                     77);
 }
 
 static void calls_count(void *context)

@@ -5,13 +5,14 @@
 #include "front/mongo/command/source.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
+#include "front/mongo/command/watch.h"
 #include "front/mongo/pipeline/pipeline.h"
 #include "query/value/value.h"
 
 struct aggregate {
     struct slice pipeline, cursor, let, collation;
     struct document_value hint;
-    bool explain;
+    bool explain, bypass;
     struct document_value allow_disk_use;
 };
 
@@ -23,7 +24,7 @@ static const struct mongo_field aggregate_fields[] = {
     {"let", MONGO_FIELD_OBJECT, offsetof(struct aggregate, let)},
     {"collation", MONGO_FIELD_OBJECT, offsetof(struct aggregate, collation)},
     {"hint", MONGO_FIELD_VALUE, offsetof(struct aggregate, hint)},
-    {"bypassDocumentValidation", MONGO_FIELD_ANY}, /* there are no validators yet */
+    {"bypassDocumentValidation", MONGO_FIELD_BOOL, offsetof(struct aggregate, bypass)},
 };
 
 struct cursor_options {
@@ -138,6 +139,21 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         (!alone && !mongo_view_resolve(call, &name, &view, err)))
         return false;
     cursor = mongo_cursor_new(call, &name);
+    if (mongo_watch_is_asked(aggregate.pipeline)) {
+        const struct mongo_watch_terms watch = {.pipeline = aggregate.pipeline,
+                                                .let = aggregate.let,
+                                                .collation = aggregate.collation,
+                                                .alone = alone,
+                                                .batch = terms};
+
+        if (view.depth)
+            return mongo_error_set(err, MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW,
+                                   "$changeStream is not supported on views");
+        if (call->explaining)
+            return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                                   "explain: $changeStream is not offered yet");
+        return mongo_watch_open(call, TAKE(cursor), &watch, err);
+    }
     options = (struct mongo_pipeline_options){.database = name.database,
                                               .collection = alone ? SLICE_NONE : name.collection,
                                               .let = aggregate.let,
@@ -146,6 +162,9 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
                                               .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    options.variables =
+        mongo_cluster_time_variable(mongo_cluster_time_read(&call->mongo->time), &build);
+    options.variable_count = 1;
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
         return false;
     cursor->reading.plan = pipeline.plan;
@@ -164,6 +183,7 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
                                "explain: pipelines with $out or $merge are not offered yet");
     if (pipeline.target.kind != MONGO_TARGET_CLIENT) {
+        pipeline.target.bypass = aggregate.bypass;
         if (!mongo_target_check(call, &pipeline.target, err) ||
             !mongo_target_run(call, &pipeline.target, &collection, &cursor->reading, err))
             return false;

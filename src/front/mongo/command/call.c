@@ -78,6 +78,10 @@ bool mongo_container_fits(const struct container *container)
 static bool collection_take(const struct mongo_call *call, struct container *container,
                             struct mongo_collection *ret_collection, struct error *err)
 {
+    if (call->transact && !mongo_transact_pin(call, &container, err)) {
+        container_unref(container);
+        return false;
+    }
     if (!mongo_container_fits(container)) {
         mongo_error_set(err, MONGO_COMMAND_NOT_SUPPORTED,
                         "the container \"%.*s\" was not made as a collection: its items are known "
@@ -127,10 +131,6 @@ bool mongo_collection_open_any(const struct mongo_call *call, const struct mongo
     if (!slice_equal(container_info(container)->id, name->collection)) {
         container_unref(container); /* by its _rid, which is no name of a collection */
         return true;
-    }
-    if (call->transact && !mongo_transact_pin(call, &container, err)) {
-        container_unref(container);
-        return false;
     }
     return collection_take(call, container, ret_collection, err);
 }

@@ -10,6 +10,7 @@
 #include "document/bson.h"
 #include "front/kit/call.h"
 #include "front/kit/cursors.h"
+#include "front/mongo/auth/directory.h"
 #include "front/mongo/command/command.h"
 #include "front/mongo/command/mongo.h"
 #include "front/mongo/command/terms.h"
@@ -18,6 +19,8 @@
 #include "front/mongo/session/fail_points.h"
 #include "front/mongo/session/intents.h"
 #include "front/mongo/session/sessions.h"
+#include "front/mongo/stream/count.h"
+#include "front/mongo/stream/waits.h"
 #include "front/mongo/text.h"
 
 enum {
@@ -36,6 +39,12 @@ struct mongo_sasl {
     enum mongo_scram scram;
     struct arena *arena; /* of the texts */
     struct slice user, nonce, first_bare, server_first;
+
+    /* Of a user that was made: whose it is. */
+    bool of_user;
+    struct slice account, user_database;
+    uint8_t mark[MONGO_MARK_LEN];
+    struct mongo_scram_keys keys;
 };
 
 /* What is known of a connection. One call at a time uses it. */
@@ -48,8 +57,15 @@ struct mongo_session {
     bool by_key; /* with this key */
     struct mongo_key key;
     char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
-    char user[MONGO_ACCOUNT_MAX];    /* as the client calls it */
+    char user[MONGO_USER_NAME_MAX];  /* as the client calls it; of a made user without @account */
     char user_database[MONGO_ACCOUNT_MAX];
+    uint32_t failures; /* of authentication, one after the other */
+
+    /* Of a user that was made (auth/directory.h): */
+    bool by_user;
+    uint8_t user_mark[MONGO_MARK_LEN];
+    struct mongo_privileges grants; /* what its roles give; its arena is the session's */
+    uint64_t grants_generation;     /* of the directories they were read from */
     char application[MONGO_APPLICATION_MAX + 1]; /* as hello named it; "": not */
 
     /* Of the last command, for getLastRequestStatistics. */
@@ -95,6 +111,8 @@ struct mongo_call {
     struct error *unwritten;         /* the first write error within it; NULL: none */
     struct mongo_retry *retry;       /* of writes that may be sent again; NULL: it is none */
 
+    bool watches;           /* it reads a change stream */
+    struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */
     struct mongo_fail fail; /* what a test wants to become of it */
     bool fail_looked;       /* it was asked for */
 };
@@ -104,11 +122,14 @@ struct mongo {
     struct mongo_options options;
     struct mongo_wire *wires[MONGO_FACES];
     struct mongo_credentials *credentials;
+    struct mongo_directories *directories;
     struct front_cursors *cursors;
     struct mongo_fail_points *fail_points; /* NULL: there are no test commands */
     struct mongo_sessions *sessions;
     struct mongo_intents *intents;
     struct mongo_cluster_time time;
+    struct mongo_waits *waits;
+    struct mongo_stream_count *stream_count;
     atomic_int_fast64_t cursors_looked_ms; /* when those whose time is over were last closed */
     atomic_uint under_way;
     atomic_int waiting; /* commands, for migrations */

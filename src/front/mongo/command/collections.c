@@ -3,7 +3,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
 #include "front/mongo/command/filter.h"
-#include "front/mongo/command/uuid.h"
+#include "front/mongo/uuid.h"
 #include "throughput/cost.h"
 
 static void metadata_charged(struct mongo_call *call, bool write)
@@ -61,6 +61,17 @@ static bool database_bytes(const struct mongo_call *call, const struct database 
     return true;
 }
 
+/* A user that may not list databases sees those it may read in. */
+static bool database_is_shown(const struct mongo_call *call, const struct database *database)
+{
+    const struct mongo_resource cluster = {.kind = MONGO_RESOURCE_CLUSTER};
+    const struct mongo_session *session = call->session;
+
+    return !session->by_user ||
+           mongo_privileges_allow(&session->grants, MONGO_ACTION_LIST_DATABASES, &cluster) ||
+           mongo_privileges_touch(&session->grants, database_info(database)->id);
+}
+
 struct databases {
     struct slice filter;
     bool name_only;
@@ -91,7 +102,7 @@ bool mongo_list_databases(struct mongo_call *call, struct error *err)
         size_t begin;
 
         buf_init(&one, BUF_DEFAULT_MAX);
-        if (!collections_count(database))
+        if (!collections_count(database) || !database_is_shown(call, database))
             continue;
         begin = document_begin(&one);
         document_append_string(&one, SLICE("name"), database_info(database)->id);

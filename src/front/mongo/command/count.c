@@ -5,7 +5,12 @@
 #include "query/value/set.h"
 #include "query/value/value.h"
 
-enum { PAGE_ROWS = 10000, PAGE_BYTES = 16 * 1024 * 1024, VALUES_BYTES_MAX = 16 * 1024 * 1024 };
+enum {
+    PAGE_ROWS = 10000,
+    PAGE_BYTES = 16 * 1024 * 1024,
+    VALUES_BYTES_MAX = 16 * 1024 * 1024,
+    STEPS_MAX = 1000000
+};
 
 static bool is_given(const struct document_value *value)
 {
@@ -86,6 +91,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         return false;
     if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
+        reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
         reading.hint = count.hint;
         reading.counts = !count.limit;
         if (reading.counts)
@@ -118,6 +124,7 @@ struct gathering {
     struct arena *arena;
     struct query_set set;
     size_t bytes;
+    uint32_t steps; /* of the document that is looked into */
 };
 
 static bool value_gather(struct gathering *gathering, const struct document_value *value,
@@ -137,22 +144,77 @@ static bool value_gather(struct gathering *gathering, const struct document_valu
            mongo_error_set(err, 17217, "distinct too big, 16mb cap");
 }
 
-/* The values of the field; of an array those of its elements. */
-static bool row_gather(void *self, const struct document_value *row, struct error *err)
+/* A leaf: of an array the values of its elements. */
+static bool leaf_gather(struct gathering *gathering, const struct document_value *value,
+                        struct error *err)
 {
-    struct gathering *gathering = self;
-    struct document_value value;
     struct document_iter iter;
 
-    if (!document_find(row->document, gathering->key, &value))
-        return true;
-    if (value.type != DOCUMENT_ARRAY)
-        return value_gather(gathering, &value, err);
-    document_iter_init(&iter, value.document);
+    if (value->type != DOCUMENT_ARRAY)
+        return value_gather(gathering, value, err);
+    document_iter_init(&iter, value->document);
     while (document_iter_next(&iter))
         if (!value_gather(gathering, &iter.value, err))
             return false;
     return true;
+}
+
+/* Is it the place of an element? */
+static bool is_place(struct slice name, size_t *ret_place)
+{
+    size_t place = 0;
+
+    if (!name.len || name.len > 9 || (name.len > 1 && name.data[0] == '0'))
+        return false;
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] < '0' || name.data[i] > '9')
+            return false;
+        place = place * 10 + (name.data[i] - '0');
+    }
+    *ret_place = place;
+    return true;
+}
+
+/* The values at a path below a value. Arrays on the way are looked into, each of their elements,
+ * and a number is also the place of one. A path is as long as a key, so this is as deep as a
+ * document. */
+static bool path_gather(struct gathering *gathering, const struct document_value *value,
+                        struct slice path, struct error *err)
+{
+    struct slice name = path, rest = SLICE_NONE;
+    struct document_value found;
+    struct document_iter iter;
+    size_t place, at = 0;
+
+    /* arrays in arrays and numbers for names lead to a value by many ways */
+    if (++gathering->steps > STEPS_MAX)
+        return mongo_error_set(err, MONGO_EXCEEDED_MEMORY_LIMIT,
+                               "distinct: the key leads through a document in too many ways");
+    if (!path.data)
+        return leaf_gather(gathering, value, err);
+    (void)slice_split(path, '.', &name, &rest);
+    if (value->type == DOCUMENT_OBJECT)
+        return !document_find(value->document, name, &found) ||
+               path_gather(gathering, &found, rest, err);
+    if (value->type != DOCUMENT_ARRAY)
+        return true;
+    document_iter_init(&iter, value->document);
+    for (; document_iter_next(&iter); at++) {
+        if (iter.value.type == DOCUMENT_OBJECT && !path_gather(gathering, &iter.value, path, err))
+            return false;
+        if (is_place(name, &place) && place == at &&
+            !path_gather(gathering, &iter.value, rest, err))
+            return false;
+    }
+    return true;
+}
+
+static bool row_gather(void *self, const struct document_value *row, struct error *err)
+{
+    struct gathering *gathering = self;
+
+    gathering->steps = 0;
+    return path_gather(gathering, row, gathering->key, err);
 }
 
 static bool distinct_check(const struct distinct *distinct, struct error *err)
@@ -160,9 +222,8 @@ static bool distinct_check(const struct distinct *distinct, struct error *err)
     if (is_given(&distinct->collation))
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
                                "distinct: collation is not offered yet");
-    return !memchr(distinct->key.data, '.', distinct->key.len) ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                           "distinct: keys with a dot are not offered yet");
+    return !memchr(distinct->key.data, 0, distinct->key.len) ||
+           mongo_error_set(err, MONGO_BAD_VALUE, "Key field cannot contain an embedded null byte");
 }
 
 static bool distinct_gather(struct mongo_call *call, const struct mongo_namespace *name,

@@ -112,10 +112,27 @@ static bool validator_check(struct mongo_call *call, const struct mongo_namespac
     return mongo_validation_prepare(call, &collection, false, &unused, err);
 }
 
+/* What would be kept and not obeyed is refused. */
+static bool offered_check(const struct mongo_terms *terms, struct error *err)
+{
+    struct document_value locale;
+
+    if (terms->capped)
+        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                               "create: capped is not offered yet: documents go by an index with "
+                               "expireAfterSeconds");
+    return !terms->collation.data ||
+           (document_find(terms->collation, SLICE("locale"), &locale) &&
+            locale.type == DOCUMENT_STRING && slice_equal(locale.text, SLICE("simple"))) ||
+           mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                           "create: collation of a whole collection is not offered yet: name it "
+                           "with each query");
+}
+
 static bool terms_check(struct mongo_call *call, const struct mongo_namespace *name,
                         struct slice options, struct mongo_terms *ret_terms, struct error *err)
 {
-    return mongo_terms_read(options, ret_terms, err) &&
+    return mongo_terms_read(options, ret_terms, err) && offered_check(ret_terms, err) &&
            validator_check(call, name, ret_terms, err) &&
            (!ret_terms->view_on.data || mongo_view_check(call, name, ret_terms, err));
 }

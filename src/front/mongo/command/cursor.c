@@ -3,6 +3,7 @@
 
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/session.h"
+#include "front/mongo/command/watch.h"
 
 enum {
     FIRST_BATCH = 101,
@@ -59,13 +60,16 @@ static void frame_end(struct mongo_call *call, struct batch_frame frame, uint64_
 
 static void cursor_close(struct front_cursor *head)
 {
-    arena_free(((struct mongo_cursor *)head)->arena);
+    mongo_cursor_free((struct mongo_cursor *)head);
 }
 
 void mongo_cursor_free(struct mongo_cursor *cursor)
 {
-    if (cursor)
-        arena_free(cursor->arena);
+    if (!cursor)
+        return;
+    if (cursor->watch)
+        mongo_watch_close(cursor->watch);
+    arena_free(cursor->arena);
 }
 
 static int64_t cursor_deadline(const struct mongo_call *call)
@@ -126,8 +130,8 @@ void mongo_cursor_single(struct mongo_call *call, struct slice ns,
     frame_end(call, frame, 0);
 }
 
-static bool cursor_open(struct mongo_call *call, struct mongo_cursor *cursor, uint64_t *ret_id,
-                        struct error *err)
+bool mongo_cursor_keep(struct mongo_call *call, struct mongo_cursor *cursor, uint64_t *ret_id,
+                       struct error *err)
 {
     cursors_look_after(call);
     return front_cursors_open(
@@ -165,7 +169,7 @@ bool mongo_cursor_first(struct mongo_call *call, struct mongo_cursor *made,
         continuation_keep(cursor, page.continuation);
     }
     if (more && !terms->single) {
-        if (!cursor_open(call, cursor, &id, err))
+        if (!mongo_cursor_keep(call, cursor, &id, err))
             return false;
         cursor = NULL; /* the table's */
     }
@@ -186,8 +190,11 @@ static const struct mongo_field more_fields[] = {
     {"batchSize", MONGO_FIELD_SIZE, offsetof(struct more, batch_size)},
 };
 
-static bool not_found(int64_t id, struct error *err)
+static bool not_found(const struct mongo_call *call, int64_t id, struct error *err)
 {
+    if (call->wait.until_ms) /* it was there when the call began to wait */
+        return mongo_error_set(err, MONGO_CURSOR_KILLED, "cursor id %lld was killed",
+                               (long long)id);
     return mongo_error_set(err, MONGO_CURSOR_NOT_FOUND, "cursor id %lld not found", (long long)id);
 }
 
@@ -274,12 +281,14 @@ bool mongo_get_more(struct mongo_call *call, struct error *err)
         !front_cursors_take(cursors, account_info(call->account.account)->number, (uint64_t)id,
                             clock_read_monotonic_ms(call->services->clock),
                             (struct front_cursor **)&cursor, err))
-        return err->code == ERROR_CURSOR_IN_USE ? false : not_found(id, err);
+        return err->code == ERROR_CURSOR_IN_USE ? false : not_found(call, id, err);
     if (!cursor_check(call, cursor, id, &more, err)) {
         front_cursors_put_back(cursors, &cursor->head, cursor->head.deadline_ms,
                                cursor->head.bytes);
         return false;
     }
+    if (cursor->watch)
+        return mongo_watch_more(call, cursor, more.batch_size, err);
     frame = frame_begin(call, arena_copy(call->arena, cursor->ns), "nextBatch");
     fine = cursor_batch(call, cursor, &more, err);
     /* a throttled batch can be asked for again; after any other error the cursor is of no use */
@@ -309,6 +318,13 @@ static void ids_append(struct buf *out, const char *name, const int64_t *ids, si
     document_end(out, list);
 }
 
+/* Of {aggregate: 1} and its like, whose cursors have no collection. */
+static bool is_of_database(const struct mongo_call *call)
+{
+    return call->target.type == DOCUMENT_STRING &&
+           slice_starts_with(call->target.text, SLICE("$cmd."));
+}
+
 bool mongo_kill_cursors(struct mongo_call *call, struct error *err)
 {
     static const struct mongo_field fields[] = {
@@ -320,7 +336,7 @@ bool mongo_kill_cursors(struct mongo_call *call, struct error *err)
     int64_t *killed, *missing;
     size_t count, dead = 0, unknown = 0;
 
-    if (!mongo_call_namespace(call, &name, err) ||
+    if ((!is_of_database(call) && !mongo_call_namespace(call, &name, err)) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &killing, err))
         return false;
     count = killing.cursors.data ? document_count(killing.cursors) : 0;
@@ -337,7 +353,7 @@ bool mongo_kill_cursors(struct mongo_call *call, struct error *err)
                                        "'%s', expected type 'long'",
                                        dead + unknown, mongo_type_name(iter.value.type));
             if (front_cursors_kill(call->mongo->cursors, account, (uint64_t)id))
-                killed[dead++] = id;
+                killed[dead++] = id, mongo_waits_kill(call->mongo->waits, (uint64_t)id);
             else
                 missing[unknown++] = id;
         }

@@ -6,6 +6,8 @@
 
 #include "front/mongo/command/reading.h"
 
+struct mongo_watch;
+
 struct mongo_cursor {
     struct front_cursor head;
     struct arena *arena; /* owns it, and all that the reading needs */
@@ -17,6 +19,8 @@ struct mongo_cursor {
     uint32_t container; /* number: one made anew under the name is another; 0: there was none */
     uint8_t session[MONGO_SESSION_ID_LEN];
     bool in_session;
+    struct mongo_watch
+        *watch; /* of a change stream (watch.h), which reads no collection; or NULL */
 };
 
 /* One of the call's session over that collection, or what stands for one. */
@@ -36,6 +40,10 @@ struct mongo_batch_terms {
 NODISCARD bool mongo_cursor_first(struct mongo_call *call, struct mongo_cursor *cursor,
                                   const struct mongo_collection *collection,
                                   const struct mongo_batch_terms *terms, struct error *err);
+
+/* Opens one for a client to come back for, by this id. Then it is the table's, and may be gone. */
+NODISCARD bool mongo_cursor_keep(struct mongo_call *call, struct mongo_cursor *cursor,
+                                 uint64_t *ret_id, struct error *err);
 
 /* Appends a first batch of this document, or of none if value is NULL, with no cursor. */
 void mongo_cursor_single(struct mongo_call *call, struct slice ns,

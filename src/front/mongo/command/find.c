@@ -120,6 +120,7 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
     reading->sort = document_copy(cursor->arena, find->sort);
     reading->collation = document_copy(cursor->arena, find->collation);
     reading->let = document_copy(cursor->arena, find->let);
+    reading->cluster_time = mongo_cluster_time_read(&call->mongo->time);
     if (is_value(&find->hint))
         reading->hint = query_value_copy(&find->hint, cursor->arena);
     reading->skip = (uint64_t)find->skip;

@@ -29,6 +29,13 @@ bool mongo_code_is_transient(int code)
     return is_lost(code) || is_retryable(code) || code == MONGO_NO_SUCH_TRANSACTION;
 }
 
+/* A change stream goes on behind these, from its token; other cursors do not care. */
+static bool is_resumable(int code)
+{
+    return is_retryable(code) || code == 63 || code == 133 || code == 150 || code == 234 ||
+           code == 13388;
+}
+
 static bool is_named(const struct mongo_call *call, const char *name)
 {
     return call->command && strcmp(call->command->name, name) == 0;
@@ -68,6 +75,10 @@ void mongo_labels_append(struct mongo_call *call, int code, bool concern)
         labels_put(call, "TransientTransactionError");
     else if (is_retryable(code) && has_field(call, "txnNumber") && (!within || ends))
         labels_put(call, "RetryableWriteError");
+    else if (code == MONGO_CHANGE_STREAM_HISTORY_LOST || code == MONGO_CHANGE_STREAM_FATAL_ERROR)
+        labels_put(call, "NonResumableChangeStreamError");
+    else if (call->watches && is_resumable(code))
+        labels_put(call, "ResumableChangeStreamError");
 }
 
 /* --- Faults that are asked for --------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 #include "front/mongo/command/ledger.h"
 
 #include "front/mongo/command/command.h"
+#include "front/mongo/expression/accumulate.h"
 #include "front/mongo/pipeline/pipeline.h"
 
 static const char *needs(const struct mongo_command *command)
@@ -11,6 +12,25 @@ static const char *needs(const struct mongo_command *command)
                                         [MONGO_NEED_WRITE] = "a key that may write"};
 
     return texts[command->need];
+}
+
+static void expressions_print(struct buf *out)
+{
+    const char *name;
+    bool refused;
+
+    BUF_APPEND(out, "\n## Expressions\n\nIn pipelines, `$expr` and projections:");
+    for (size_t i = 0; (name = mongo_expression_name(i, &refused)); i++)
+        if (!refused)
+            buf_printf(out, " `%s`", name);
+    BUF_APPEND(out, ".\n\nRefused by name:");
+    for (size_t i = 0; (name = mongo_expression_name(i, &refused)); i++)
+        if (refused)
+            buf_printf(out, " `%s`", name);
+    BUF_APPEND(out, ".\n\nAccumulators:");
+    for (size_t i = 0; (name = mongo_accumulator_name(i)); i++)
+        buf_printf(out, " `%s`", name);
+    BUF_APPEND(out, ".\n");
 }
 
 void mongo_ledger_print(struct buf *out)
@@ -36,6 +56,7 @@ void mongo_ledger_print(struct buf *out)
     BUF_APPEND(out, "\n## Stages of pipelines\n\n| stage | | why |\n|---|---|---|\n");
     for (size_t i = 0; (stage = mongo_pipeline_stage(i, &why)); i++)
         buf_printf(out, "| `%s` | %s | %s |\n", stage, why ? "refused" : "yes", why ? why : "");
+    expressions_print(out);
     BUF_APPEND(out, "\n## Error codes\n\nBesides these and the codes of [errors.md](errors.md), a "
                     "code without a name is called `Location` and its number.\n\n"
                     "| code | name |\n|---|---|\n");

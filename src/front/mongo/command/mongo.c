@@ -8,6 +8,7 @@
 #include "front/mongo/command/call.h"
 #include "front/mongo/command/item.h"
 #include "front/mongo/command/labels.h"
+#include "front/mongo/command/permit.h"
 #include "front/mongo/command/session.h"
 #include "front/mongo/command/transact.h"
 #include "front/owner.h"
@@ -47,6 +48,7 @@ static void session_close(void *state)
     struct mongo_session *session = state;
 
     arena_free(session->sasl.arena);
+    arena_free(session->grants.arena);
     OPENSSL_cleanse(session, sizeof *session);
     memory_free(session);
 }
@@ -56,6 +58,14 @@ static size_t session_bytes_max(const void *state)
     const struct mongo_session *session = state;
 
     return session->known ? MONGO_MESSAGE_BYTES_MAX : STRANGER_BYTES_MAX;
+}
+
+/* Who waits for changes, and has gone, need not. */
+static void client_gone(void *context)
+{
+    const struct face_context *face = context;
+
+    mongo_waits_look(face->mongo->waits);
 }
 
 /* --- The front ------------------------------------------------------------------------------- */
@@ -75,6 +85,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
 
     mongo->options = *options;
     mongo->credentials = mongo_credentials_new(options->seal);
+    mongo->directories = mongo_directories_new(options->services.catalogue);
     mongo->cursors = front_cursors_new(&(struct front_cursors_options){
         .count_max = options->cursors_max, .account_count_max = (options->cursors_max + 1) / 2});
     mongo->sessions = mongo_sessions_new(
@@ -86,7 +97,10 @@ struct mongo *mongo_new(const struct mongo_options *options)
     mongo->intents = mongo_intents_new();
     if (options->test_commands)
         mongo->fail_points = mongo_fail_points_new();
-    mongo_cluster_time_init(&mongo->time, options->services.clock);
+    mongo_cluster_time_init(&mongo->time,
+                            cluster_times(catalogue_cluster(options->services.catalogue)));
+    mongo->waits = mongo_waits_new(mongo->time.times);
+    mongo->stream_count = mongo_stream_count_new(options->streams_max);
     mongo->started_ms = clock_read_monotonic_ms(options->services.clock);
     random_secret(&first, sizeof first);
     random_secret(mongo->object_id_random, sizeof mongo->object_id_random);
@@ -98,6 +112,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
             &options->wire, &(struct mongo_wire_handler){.open = session_open,
                                                          .handle = handle,
                                                          .close = session_close,
+                                                         .gone = client_gone,
                                                          .bytes_max = session_bytes_max,
                                                          .context = &whole->faces[i]});
     }
@@ -114,6 +129,11 @@ void mongo_listens(struct mongo *mongo, const struct net_address *address)
 {
     if (!mongo->options.advertise[0])
         net_address_text(address, mongo->advertised);
+}
+
+void mongo_stop(struct mongo *mongo)
+{
+    mongo_waits_stop(mongo->waits);
 }
 
 uint64_t mongo_commands_count(const struct mongo *mongo, size_t kind, const char **ret_name)
@@ -135,6 +155,7 @@ uint64_t mongo_commands_failed(const struct mongo *mongo)
 
 void mongo_wait(struct mongo *mongo)
 {
+    mongo_waits_stop(mongo->waits);
     front_calls_wait(&mongo->under_way);
 }
 
@@ -146,9 +167,12 @@ void mongo_free(struct mongo *mongo)
     mongo_intents_free(mongo->intents);
     mongo_fail_points_free(mongo->fail_points);
     front_cursors_free(mongo->cursors);
+    mongo_waits_free(mongo->waits);
+    mongo_stream_count_free(mongo->stream_count);
     for (int i = 0; i < MONGO_FACES; i++)
         mongo_wire_free(mongo->wires[i]);
     mongo_credentials_free(mongo->credentials);
+    mongo_directories_free(mongo->directories);
     memory_free(CONTAINER_OF(mongo, struct whole, mongo));
 }
 
@@ -173,6 +197,8 @@ static bool account_find(struct mongo_call *call, struct error *err)
                                "the key that the connection was authenticated with has been "
                                "replaced");
     }
+    if (session->by_user && !mongo_permit_refresh(call, err))
+        return false;
     if (call->account.account && call->services->owners)
         call->owner =
             net_owners_find(call->services->owners, account_info(call->account.account)->number);
@@ -203,6 +229,14 @@ static bool need_check(struct mongo_call *call, struct error *err)
                                (int)MIN(call->message.database.len, (size_t)64),
                                (const char *)call->message.database.data, SLICE_ARG(call->name));
     return front_owner_hold(call->owner, 0, err);
+}
+
+/* Whoever came in as a user may do what its roles say. Where the command has its place is looked at
+ * before, so that it is refused the same way for everybody. */
+static bool user_check(const struct mongo_call *call, struct error *err)
+{
+    return call->command->need == MONGO_NEED_NOTHING || !call->session->by_user ||
+           mongo_permit_check(call, err);
 }
 
 /* --- What is asked --------------------------------------------------------------------------- */
@@ -287,7 +321,8 @@ static bool call_run(struct front_call *front, struct error *err)
 
     reply_begin(call);
     if (!message_read(call, err) || !command_find(call, err) || !mongo_fail_meet(call, err) ||
-        !need_check(call, err) || !place_check(call, err) || !mongo_generic_check(call, err))
+        !need_check(call, err) || !place_check(call, err) || !user_check(call, err) ||
+        !mongo_generic_check(call, err))
         return false;
     if (!call->may_block && (call->command->place == MONGO_PLACE_WORKER || account_is_made(call))) {
         call->cold = true;

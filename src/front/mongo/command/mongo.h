@@ -48,6 +48,9 @@ struct mongo_wire *mongo_wire_of(struct mongo *mongo, enum mongo_face face);
 /* Where the replica set listens, for hello, once it does. */
 void mongo_listens(struct mongo *mongo, const struct net_address *address);
 
+/* The server stops: nobody waits any more for something to happen. */
+void mongo_stop(struct mongo *mongo);
+
 /* How many commands of a kind there were; *ret_name NULL: there are no so many kinds. */
 uint64_t mongo_commands_count(const struct mongo *mongo, size_t kind, const char **ret_name);
 /* And how many of all were answered with an error. */

@@ -115,13 +115,27 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
     return true;
 }
 
-bool mongo_command_let(struct slice let, struct query_build *build,
+const struct mongo_variable *mongo_cluster_time_variable(uint64_t time, struct query_build *build)
+{
+    const struct document_value value = {.type = DOCUMENT_TIMESTAMP, .timestamp = time};
+    struct mongo_variable *variable = ARENA_NEW(build->arena, struct mongo_variable);
+
+    *variable = (struct mongo_variable){SLICE("CLUSTER_TIME"), query_constant(build, value)};
+    return variable;
+}
+
+bool mongo_command_let(struct slice let, uint64_t cluster_time, struct query_build *build,
                        struct mongo_expression_options *ret_options, struct error *err)
 {
+    struct mongo_expression_options outer = {0};
     const struct mongo_variable *variables;
     size_t count;
 
-    if (!mongo_expression_let(let, NULL, build, &variables, &count, err))
+    if (cluster_time) {
+        outer.variables = mongo_cluster_time_variable(cluster_time, build);
+        outer.variable_count = 1;
+    }
+    if (!mongo_expression_let(let, &outer, build, &variables, &count, err))
         return false;
     for (size_t i = 0; i < count; i++)
         if (variables[i].value->slots_used)
@@ -146,7 +160,8 @@ bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, s
     size_t order_count;
 
     if (!mongo_reading_hint(reading, arena, err) ||
-        !mongo_command_let(reading->let, &build, &reading->expressions, err) ||
+        !mongo_command_let(reading->let, reading->cluster_time, &build, &reading->expressions,
+                           err) ||
         !mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
                            &reading->match, err))
         return false;
@@ -367,6 +382,13 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     if (!request.continuation.len)
         mongo_told_reading(call, collection, reading, &metered,
                            fine ? (size_t)done.metrics.row_bytes : 0, fine ? NULL : err);
+    /* What a filter or pipeline finds fault with is MongoDB's error: this is of the continuation.
+     */
+    if (!fine && page->continuation.len && err->code == ERROR_BAD_REQUEST)
+        return mongo_error_set(
+            err, MONGO_QUERY_PLAN_KILLED,
+            "query plan killed :: caused by :: the index it goes by was dropped, "
+            "or has become another");
     if (fine) {
         page->continuation = done.continuation;
         page->explained = done.explain;

@@ -17,7 +17,8 @@ enum mongo_shape {
 struct mongo_reading {
     enum mongo_shape shape;
     struct slice filter, projection, sort, collation, let; /* BSON; data NULL: none */
-    uint64_t skip, limit;                                  /* limit UINT64_MAX: all */
+    uint64_t cluster_time;      /* what CLUSTER_TIME is; 0: nobody says */
+    uint64_t skip, limit;       /* limit UINT64_MAX: all */
     struct document_value hint; /* a name, a key, {$natural: 1}; or absent */
 
     /* Of mongo_reading_prepare. */
@@ -43,8 +44,12 @@ bool mongo_reading_is_hinted(const struct mongo_reading *reading);
 
 /* Documents come in the order they were made in. Of one that is prepared. */
 void mongo_reading_by_creation(struct mongo_reading *reading, struct arena *arena);
-/* The variables of a command's `let`, which see no document; in the build's arena. */
-NODISCARD bool mongo_command_let(struct slice let, struct query_build *build,
+/* CLUSTER_TIME, for expressions; in the build's arena. */
+const struct mongo_variable *mongo_cluster_time_variable(uint64_t time, struct query_build *build);
+
+/* The variables of a command's `let`, which see no document, and CLUSTER_TIME unless it is 0; in
+ * the build's arena. */
+NODISCARD bool mongo_command_let(struct slice let, uint64_t cluster_time, struct query_build *build,
                                  struct mongo_expression_options *ret_options, struct error *err);
 
 /* One page of it, from the continuation on (empty: from the beginning). */

@@ -10,7 +10,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-enum { NONCE_BYTES = 24, PLAIN_MAX = 1024 };
+enum { NONCE_BYTES = 24, PLAIN_MAX = 1024, FAILURES_MAX = 5 };
 
 static bool failed(struct error *err)
 {
@@ -20,13 +20,16 @@ static bool failed(struct error *err)
 static void sasl_end(struct mongo_session *session)
 {
     arena_free(session->sasl.arena);
+    OPENSSL_cleanse(&session->sasl.keys, sizeof session->sasl.keys);
     session->sasl = (struct mongo_sasl){0};
 }
 
 static void session_forget(struct mongo_session *session)
 {
-    session->known = session->by_key = false;
+    session->known = session->by_key = session->by_user = false;
     OPENSSL_cleanse(&session->key, sizeof session->key);
+    arena_free(session->grants.arena);
+    session->grants = (struct mongo_privileges){0};
     session->user[0] = session->user_database[0] = '\0';
 }
 
@@ -56,6 +59,8 @@ static void session_know(struct mongo_call *call, struct slice user, struct slic
 {
     struct mongo_session *session = call->session;
 
+    session_forget(session);
+    session->failures = 0;
     snprintf(session->account, sizeof session->account, "%.*s", SLICE_ARG(account->id));
     snprintf(session->user, sizeof session->user, "%.*s", SLICE_ARG(user));
     snprintf(session->user_database, sizeof session->user_database, "%.*s",
@@ -63,6 +68,83 @@ static void session_know(struct mongo_call *call, struct slice user, struct slic
              (const char *)database.data);
     session->key = *key;
     session->known = session->by_key = true;
+}
+
+/* --- Users ----------------------------------------------------------------------------------- */
+
+/* A user that was made: of the default account by its name alone, of another as name@account. */
+struct identity {
+    struct account *account; /* a reference */
+    struct slice name;
+    struct mongo_directory *directory; /* a reference */
+    const struct mongo_principal *user;
+};
+
+static void identity_done(struct identity *identity)
+{
+    mongo_directory_unref(identity->directory);
+    account_unref(identity->account);
+}
+CLEANUP_VALUE_FN(struct identity, identity_done)
+
+/* *ret_cold: nobody has asked for the account's users yet, and here they cannot be read. */
+static bool identity_look(struct mongo_call *call, struct slice account, struct slice name,
+                          struct slice database, struct identity *ret_identity, bool *ret_cold,
+                          struct error *err)
+{
+    CLEANUP(identity_done) struct identity found = {.name = name};
+
+    if (!catalogue_account_open(call->services->catalogue, account, &found.account, err))
+        return err->code == ERROR_NOT_FOUND;
+    if (!mongo_directory_open(call->mongo->directories, account_info(found.account)->number,
+                              call->may_block, &found.directory, err))
+        return false;
+    *ret_cold = !found.directory;
+    found.user = found.directory ? mongo_directory_user(found.directory, database, name) : NULL;
+    if (found.user) {
+        *ret_identity = found;
+        found = (struct identity){0};
+    }
+    return true;
+}
+
+/* The user of that name, if it is one. An account of the name comes first: its keys open it. */
+static bool identity_find(struct mongo_call *call, struct slice user, struct slice database,
+                          struct identity *ret_identity, bool *ret_cold, struct error *err)
+{
+    struct account *account;
+    size_t at = user.len;
+
+    *ret_cold = false;
+    if (user.len == 0 || user.len >= MONGO_USER_NAME_MAX)
+        return true;
+    if (catalogue_account_open(call->services->catalogue, user, &account, err)) {
+        account_unref(account);
+        return true;
+    }
+    if (!identity_look(call, slice_of_text(CATALOGUE_ACCOUNT_DEFAULT), user, database, ret_identity,
+                       ret_cold, err))
+        return false;
+    while (at > 0 && user.data[at - 1] != '@')
+        at--;
+    return ret_identity->user || *ret_cold || at < 2 ||
+           identity_look(call, slice_skip(user, at), slice_first(user, at - 1), database,
+                         ret_identity, ret_cold, err);
+}
+
+static void session_know_user(struct mongo_session *session, struct slice account,
+                              struct slice name, struct slice database,
+                              const uint8_t mark[MONGO_MARK_LEN])
+{
+    session_forget(session);
+    snprintf(session->account, sizeof session->account, "%.*s", SLICE_ARG(account));
+    snprintf(session->user, sizeof session->user, "%.*s", SLICE_ARG(name));
+    snprintf(session->user_database, sizeof session->user_database, "%.*s",
+             (int)MIN(database.len, sizeof session->user_database - 1),
+             (const char *)database.data);
+    memcpy(session->user_mark, mark, MONGO_MARK_LEN);
+    session->known = session->by_user = true;
+    session->failures = 0;
 }
 
 /* --- Beginning ------------------------------------------------------------------------------- */
@@ -114,21 +196,44 @@ static void step_append(struct buf *out, int32_t id, bool done, struct slice pay
 static bool scram_start(struct mongo_call *call, enum mongo_scram scram, const struct start *start,
                         struct buf *out, struct error *err)
 {
+    CLEANUP(identity_done) struct identity identity = {0};
     struct mongo_sasl *sasl = &call->session->sasl;
+    const struct mongo_credential *credential = NULL;
     struct mongo_scram_first first;
     uint8_t random[NONCE_BYTES];
     char ours[2 * NONCE_BYTES];
-    struct slice payload;
+    struct slice payload, database = start->db.data ? start->db : call->message.database;
     int32_t id = sasl->id + 1;
+    bool cold;
 
-    sasl_end(call->session);
-    if (!payload_bytes(&start->payload, &payload))
+    if (!payload_bytes(&start->payload, &payload) ||
+        !mongo_scram_first_read(payload, call->arena, &first))
         return failed(err);
+    if (!identity_find(call, first.user, database, &identity, &cold, err))
+        return false;
+    if (cold) {
+        (void)mongo_call_blocks(call);
+        return failed(err);
+    }
+    if (identity.user) {
+        credential = &identity.user->credentials[scram];
+        if (!credential->given)
+            return mongo_error_set(err, MONGO_MECHANISM_UNAVAILABLE,
+                                   "the user has no credentials for this mechanism");
+    }
+    sasl_end(call->session);
     sasl->arena = arena_new();
     payload = arena_copy(sasl->arena, payload);
     if (!mongo_scram_first_read(payload, sasl->arena, &first)) {
         sasl_end(call->session);
         return failed(err);
+    }
+    if (credential) {
+        sasl->of_user = true;
+        sasl->account = arena_copy(sasl->arena, account_info(identity.account)->id);
+        sasl->user_database = arena_copy(sasl->arena, database);
+        memcpy(sasl->mark, identity.user->mark, MONGO_MARK_LEN);
+        sasl->keys = credential->keys;
     }
     random_secret(random, sizeof random);
     EVP_EncodeBlock((uint8_t *)ours, random, sizeof random);
@@ -136,12 +241,13 @@ static bool scram_start(struct mongo_call *call, enum mongo_scram scram, const s
     sasl->id = id;
     sasl->scram = scram;
     sasl->skip_empty = option_true(start->options, SLICE("skipEmptyExchange"));
-    sasl->user = first.user;
+    sasl->user = sasl->of_user ? arena_copy(sasl->arena, identity.name) : first.user;
     sasl->first_bare = first.bare;
     sasl->nonce = arena_printf(sasl->arena, "%.*s%s", SLICE_ARG(first.nonce), ours);
-    sasl->server_first =
-        mongo_scram_challenge(sasl->nonce, mongo_credentials_salt(call->mongo->credentials),
-                              MONGO_ITERATIONS, sasl->arena);
+    sasl->server_first = mongo_scram_challenge(
+        sasl->nonce,
+        credential ? credential->salt : mongo_credentials_salt(call->mongo->credentials),
+        credential ? credential->iterations : MONGO_ITERATIONS, sasl->arena);
     step_append(out, id, false, sasl->server_first);
     return true;
 }
@@ -150,15 +256,40 @@ static bool scram_start(struct mongo_call *call, enum mongo_scram scram, const s
 static bool plain_start(struct mongo_call *call, const struct start *start, struct buf *out,
                         struct error *err)
 {
+    CLEANUP(identity_done) struct identity identity = {0};
     struct slice payload, authority, user, password;
     struct front_account account = {0};
     struct mongo_key key;
-    bool good;
+    bool good, cold;
 
     if (!payload_bytes(&start->payload, &payload) || payload.len > PLAIN_MAX ||
         !slice_split(payload, 0, &authority, &user) || !slice_split(user, 0, &user, &password) ||
         (authority.len && !slice_equal(authority, user)))
         return failed(err);
+    if (!mongo_call_blocks(call)) /* it may derive keys for milliseconds */
+        return failed(err);
+    /* such users are of $external; those that were made are all of admin here */
+    if (!identity_find(call, user, SLICE("admin"), &identity, &cold, err))
+        return false;
+    if (identity.user) {
+        const struct mongo_credential *credential =
+            &identity.user->credentials[MONGO_SCRAM_SHA_256];
+        struct mongo_scram_keys keys;
+
+        if (!credential->given)
+            return failed(err);
+        mongo_scram_derive(MONGO_SCRAM_SHA_256, password, credential->salt, credential->iterations,
+                           &keys);
+        good = CRYPTO_memcmp(keys.stored, credential->keys.stored,
+                             mongo_scram_key_len(MONGO_SCRAM_SHA_256)) == 0;
+        OPENSSL_cleanse(&keys, sizeof keys);
+        if (!good)
+            return failed(err);
+        session_know_user(call->session, account_info(identity.account)->id, identity.name,
+                          SLICE("admin"), identity.user->mark);
+        step_append(out, 1, true, SLICE_NONE);
+        return true;
+    }
     if (!account_named(call, user, &account, err))
         return false;
     good = mongo_credentials_compare(
@@ -220,6 +351,16 @@ static bool proof_check(struct mongo_call *call, struct slice payload, struct sl
 
     if (!mongo_scram_final_read(payload, &final) || !slice_equal(final.nonce, sasl->nonce))
         return failed(err);
+    if (sasl->of_user) {
+        signed_text = arena_printf(call->arena, "%.*s,%.*s,%.*s", SLICE_ARG(sasl->first_bare),
+                                   SLICE_ARG(sasl->server_first), SLICE_ARG(final.unproved));
+        if (!mongo_scram_check(sasl->scram, &sasl->keys, signed_text, &final, signature))
+            return failed(err);
+        session_know_user(call->session, sasl->account, sasl->user, sasl->user_database,
+                          sasl->mark);
+        *ret_answer = mongo_scram_final_text(sasl->scram, signature, call->arena);
+        return true;
+    }
     if (!account_named(call, sasl->user, &account, err))
         return false;
     signed_text = arena_printf(call->arena, "%.*s,%.*s,%.*s", SLICE_ARG(sasl->first_bare),
@@ -261,6 +402,8 @@ bool mongo_sasl_continue(struct mongo_call *call, struct error *err)
         step_append(&call->reply, sasl->id, done, answer);
     else
         session_forget(session);
+    /* who guesses has to connect anew every few times */
+    call->close = call->close || (!good && ++session->failures >= FAILURES_MAX);
     if (done || !good) {
         int32_t id = sasl->id;
 

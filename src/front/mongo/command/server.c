@@ -27,25 +27,21 @@ bool mongo_whatsmyuri(struct mongo_call *call, struct error *err UNUSED)
     return true;
 }
 
-static void privilege_append(struct buf *out, bool readonly)
+/* What a key gives, as roles of MongoDB. */
+static struct slice key_roles(struct mongo_call *call)
 {
-    static const char *const actions[] = {"collStats",        "dbStats",        "find",
-                                          "listCollections",  "listDatabases",  "listIndexes",
-                                          "createCollection", "dropCollection", "dropDatabase",
-                                          "insert",           "remove",         "update"};
-    enum { READING = 6 };
-    size_t privilege = document_append_object_begin(out, SLICE("0")), part;
-    char text[DOCUMENT_INDEX_SIZE];
+    CLEANUP(buf_done) struct buf out;
+    size_t begin, entry;
 
-    part = document_append_object_begin(out, SLICE("resource"));
-    document_append_string(out, SLICE("db"), SLICE(""));
-    document_append_string(out, SLICE("collection"), SLICE(""));
-    document_end(out, part);
-    part = document_append_array_begin(out, SLICE("actions"));
-    for (uint32_t i = 0; i < (readonly ? READING : ARRAY_LEN(actions)); i++)
-        document_append_string(out, document_index_key(i, text), slice_of_text(actions[i]));
-    document_end(out, part);
-    document_end(out, privilege);
+    buf_init(&out, BUF_DEFAULT_MAX);
+    begin = document_begin(&out);
+    entry = document_append_object_begin(&out, SLICE("0"));
+    document_append_string(&out, SLICE("role"),
+                           call->session->key.readonly ? SLICE("readAnyDatabase") : SLICE("root"));
+    document_append_string(&out, SLICE("db"), SLICE("admin"));
+    document_end(&out, entry);
+    document_end(&out, begin);
+    return arena_copy(call->arena, buf_slice(&out));
 }
 
 struct status {
@@ -56,14 +52,35 @@ bool mongo_connection_status(struct mongo_call *call, struct error *err)
 {
     static const struct mongo_field fields[] = {
         {"showPrivileges", MONGO_FIELD_BOOL, offsetof(struct status, show_privileges)}};
+    CLEANUP(mongo_directory_unref) struct mongo_directory *directory = NULL;
+    CLEANUP(buf_done) struct buf inherited;
     const struct mongo_session *session = call->session;
-    bool known = session->known && session->by_key;
+    bool known = session->known && (session->by_key || session->by_user);
+    struct mongo_privileges privileges = {.arena = call->arena};
+    const struct mongo_principal *user;
     struct buf *out = &call->reply;
+    struct slice roles = SLICE_NONE;
     struct status status = {0};
     size_t info, list, entry;
 
+    buf_init(&inherited, BUF_DEFAULT_MAX);
     if (!mongo_arguments_read(call, fields, ARRAY_LEN(fields), &status, err))
         return false;
+    if (known && call->account.account &&
+        !mongo_directory_open(call->mongo->directories, account_info(call->account.account)->number,
+                              call->may_block, &directory, err))
+        return false;
+    if (known && call->account.account && !directory)
+        return mongo_call_blocks(call);
+    if (known && session->by_key) {
+        roles = key_roles(call);
+    } else if (known && directory) {
+        user = mongo_directory_user(directory, slice_of_text(session->user_database),
+                                    slice_of_text(session->user));
+        roles = user ? user->roles : SLICE_NONE;
+    }
+    if (directory)
+        mongo_directory_resolve(directory, roles, &privileges, &inherited);
     info = document_append_object_begin(out, SLICE("authInfo"));
     list = document_append_array_begin(out, SLICE("authenticatedUsers"));
     if (known) {
@@ -74,21 +91,10 @@ bool mongo_connection_status(struct mongo_call *call, struct error *err)
     }
     document_end(out, list);
     list = document_append_array_begin(out, SLICE("authenticatedUserRoles"));
-    if (known) {
-        entry = document_append_object_begin(out, SLICE("0"));
-        document_append_string(out, SLICE("role"),
-                               session->key.readonly ? SLICE("readAnyDatabase")
-                                                     : SLICE("readWriteAnyDatabase"));
-        document_append_string(out, SLICE("db"), SLICE("admin"));
-        document_end(out, entry);
-    }
+    buf_append_slice(out, buf_slice(&inherited));
     document_end(out, list);
-    if (status.show_privileges) {
-        list = document_append_array_begin(out, SLICE("authenticatedUserPrivileges"));
-        if (known)
-            privilege_append(out, session->key.readonly);
-        document_end(out, list);
-    }
+    if (status.show_privileges)
+        mongo_privileges_append(&privileges, SLICE("authenticatedUserPrivileges"), out);
     document_end(out, info);
     return true;
 }

@@ -36,10 +36,7 @@ void mongo_session_reply_append(struct mongo_call *call)
 
     if (!call->session->known)
         return;
-    mongo_cluster_time_append(call->command && call->command->need == MONGO_NEED_WRITE
-                                  ? mongo_cluster_time_tick(time)
-                                  : mongo_cluster_time_read(time),
-                              &call->reply);
+    mongo_cluster_time_append(mongo_cluster_time_read(time), &call->reply);
 }
 
 /* --- Fields ---------------------------------------------------------------------------------- */

@@ -150,10 +150,11 @@ static bool out_check(const struct filling *filling, struct error *err)
                                "namespace '%.*s.%.*s' is sharded so it can't be used "
                                "for $out'",
                                SLICE_ARG(name.database), SLICE_ARG(name.collection));
-    if (definition_fields(container_definition(target.container))->index_count)
+    if (definition_fields(container_definition(target.container))->index_count ||
+        target.terms.options.data)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "$out: %.*s.%.*s has indexes of its own, which would be lost; use "
-                               "$merge, or drop it",
+                               "$out: %.*s.%.*s has indexes or options of its own, which would be "
+                               "lost; use $merge, or drop it",
                                SLICE_ARG(name.database), SLICE_ARG(name.collection));
     return true;
 }
@@ -504,7 +505,7 @@ static bool merge_run(struct filling *filling, struct error *err)
     return merge_compile(filling, err) &&
            mongo_collection_make(filling->call, &filling->name, &filling->collection, err) &&
            on_check(filling, err) &&
-           mongo_validation_prepare(filling->call, &filling->collection, false,
+           mongo_validation_prepare(filling->call, &filling->collection, filling->target->bypass,
                                     &filling->validation, err) &&
            pages_run(filling, err);
 }
@@ -520,6 +521,10 @@ bool mongo_target_check(struct mongo_call *call, const struct mongo_target *targ
 
     if (target->kind == MONGO_TARGET_CLIENT)
         return true;
+    if (call->transact)
+        return mongo_error_set(err, MONGO_NOT_SUPPORTED_IN_TRANSACTION,
+                               "Stage not supported inside of a multi-document transaction: %s",
+                               target->kind == MONGO_TARGET_OUT ? "$out" : "$merge");
     if (call->session->by_key && call->session->key.readonly)
         return mongo_error_set(err, MONGO_UNAUTHORIZED,
                                "not authorized on %.*s to execute command { aggregate } with $out "

@@ -611,6 +611,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
                                                     .limit = UINT64_MAX},
                                         .multi = deletion.limit == 0,
                                         .upserted = document_undefined()};
+    ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     return mongo_reading_prepare(&ret_statement->reading, call->arena, err);
 }
 
@@ -697,6 +698,7 @@ static bool change_read(struct mongo_call *call, struct slice document,
                                         .multi = change.multi,
                                         .upsert = change.upsert,
                                         .upserted = document_undefined()};
+    ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     return mongo_reading_prepare(&ret_statement->reading, call->arena, err) &&
            update_prepare(call,
                           &(struct changing){&change.u, change.array_filters, &change.variables},
@@ -953,6 +955,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                    .upserted = document_undefined()};
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
+    statement.reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
            (asked.remove ||
             update_prepare(call, &(struct changing){&asked.update, asked.array_filters, NULL},

@@ -334,6 +334,11 @@ bool mongo_accumulator_exists(struct slice name)
     return accumulator_find(name) != NULL;
 }
 
+const char *mongo_accumulator_name(size_t number)
+{
+    return number < ARRAY_LEN(accumulators) ? accumulators[number].name : NULL;
+}
+
 /* {$sum: [a, b]} has two arguments, and an accumulator takes one. */
 static bool argument_compile(struct expression_compile *compile,
                              const struct accumulator *accumulator,

@@ -18,6 +18,9 @@ struct mongo_accumulator {
 /* Is there an accumulator of that name, with its dollar? */
 bool mongo_accumulator_exists(struct slice name);
 
+/* The names of all of them, for the ledger; NULL behind the last. */
+const char *mongo_accumulator_name(size_t number);
+
 /* The accumulator named name (with its dollar) with its argument, {$sum: argument}; slot is where
  * its result will stand. MONGO_INVALID_PIPELINE_OPERATOR family: it is none, or is not offered. */
 NODISCARD bool mongo_accumulator_compile(struct slice name, const struct document_value *argument,

@@ -4,6 +4,7 @@
  * so every node knows the outermost level it looks at, and is folded where all levels it uses are
  * bound below. */
 #include "front/mongo/expression/expression_private.h"
+#include "query/value/set.h"
 
 enum {
     NESTED_MAX = 150, /* evaluation recurses, at some nodes for each level */
@@ -52,6 +53,7 @@ static bool local_evaluate(const struct query_expression *expression, struct que
 {
     const struct query_local *local = context->locals;
 
+    context->work += ((const struct expression_node *)expression)->up >> 3;
     for (uint32_t up = ((const struct expression_node *)expression)->up; up; up--)
         local = local->outer;
     *ret_value = local->value;
@@ -474,18 +476,23 @@ static bool object_compile(struct expression_compile *compile, const struct docu
     struct slice *names = ARENA_ARRAY(compile->build->arena, struct slice, count + 1);
     struct expression_node *node;
     struct document_iter iter;
+    struct query_set seen;
 
+    query_set_init(&seen, DOCUMENT_ORDER_MONGO, compile->build->arena, count);
     document_iter_init(&iter, value->document);
     for (; i < count && document_iter_next(&iter); i++) {
+        struct document_value name = document_string(iter.key);
+        bool is_new;
+
         if (!field_check(compile, iter.key, value) ||
             !expression_compile_value(compile, &iter.value, &children[i]))
             return false;
         names[i] = arena_copy(compile->build->arena, iter.key);
-        for (size_t before = 0; before < i; before++)
-            if (slice_equal(names[before], names[i]))
-                return mongo_error_set(compile->err, 16406,
-                                       "duplicate field name specified in object literal: %.*s",
-                                       SLICE_ARG(names[i]));
+        query_set_add(&seen, &name, &is_new);
+        if (!is_new)
+            return mongo_error_set(compile->err, 16406,
+                                   "duplicate field name specified in object literal: %.*s",
+                                   SLICE_ARG(names[i]));
     }
     node = node_of_kind(compile->build, &kind_object, children, count);
     node->names = names;

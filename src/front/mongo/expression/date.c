@@ -506,7 +506,8 @@ static bool trunc_to(struct expression_call *call, int64_t ms, enum unit unit, i
 {
     int64_t from = expression_days(2000, 1, 1), length, local, months;
 
-    if (__builtin_mul_overflow(bin, unit_lengths[unit], &length) || length > DATE_LIMIT)
+    if (__builtin_mul_overflow(bin, unit_lengths[unit], &length) ||
+        length > (unit >= UNIT_HOUR ? DATE_LIMIT : DATE_LIMIT / EXPRESSION_MS_PER_DAY / 31))
         return mongo_error_set(call->err, 5439018, "%s: 'binSize' is too large",
                                call->node->op->name);
     if (unit >= UNIT_HOUR) {

@@ -65,8 +65,5 @@ const struct query_expression *mongo_expression_root(struct query_build *build, 
 /* false, null, what is missing and 0 are false; all else is true. */
 bool mongo_expression_truth(const struct document_value *value);
 
-/* Is there an expression of that name, with its dollar? */
-bool mongo_expression_exists(struct slice name);
-
 /* The names of all expressions, with their dollars, for the ledger; NULL behind the last. */
-const char *mongo_expression_name(size_t number);
+const char *mongo_expression_name(size_t number, bool *ret_refused);

@@ -12,9 +12,10 @@
 #define EXPRESSION_NEVER UINT32_MAX
 
 enum {
-    EXPRESSION_ANY = 255,     /* number of arguments */
-    EXPRESSION_STACKED = 8,   /* arguments that are kept on the stack */
-    EXPRESSION_NAMES_MAX = 9, /* named arguments of one operator, a NULL behind the last */
+    EXPRESSION_ANY = 255,         /* number of arguments */
+    EXPRESSION_LOCALS_MAX = 1000, /* variables that are bound at one place */
+    EXPRESSION_STACKED = 8,       /* arguments that are kept on the stack */
+    EXPRESSION_NAMES_MAX = 9,     /* named arguments of one operator, a NULL behind the last */
 };
 
 struct expression_operator;

@@ -257,6 +257,10 @@ EXPRESSION_PARSE(expression_let_parse)
                    ? mongo_error_set(compile->err, 16876, "Missing 'vars' parameter to $let")
                    : mongo_error_set(compile->err, 10065,
                                      "invalid parameter: expected an object (vars)");
+    if (compile->depth + document_count(vars.document) > EXPRESSION_LOCALS_MAX)
+        return mongo_error_set(compile->err, MONGO_OVERFLOW,
+                               "an expression binds more than %d variables at one place",
+                               EXPRESSION_LOCALS_MAX);
     if (!has_in)
         return mongo_error_set(compile->err, 16877, "Missing 'in' parameter to $let");
     children = ARENA_ARRAY(compile->build->arena, const struct query_expression *,

@@ -243,12 +243,12 @@ const struct expression_operator *expression_operator_find(struct slice name)
                    sizeof *expression_operators, by_name);
 }
 
-bool mongo_expression_exists(struct slice name)
+const char *mongo_expression_name(size_t number, bool *ret_refused)
 {
-    return expression_operator_find(name) != NULL;
-}
+    const struct expression_operator *op = &expression_operators[number];
 
-const char *mongo_expression_name(size_t number)
-{
-    return number < expression_operator_count ? expression_operators[number].name : NULL;
+    if (number >= expression_operator_count)
+        return NULL;
+    *ret_refused = op->parse == expression_refused_parse || op->parse == expression_meta_parse;
+    return op->name;
 }

@@ -66,6 +66,7 @@ struct mongo_target {
     enum mongo_when_not_matched unmatched;
     struct slice pipeline; /* of MONGO_MATCHED_PIPELINE: a BSON array */
     struct slice let;      /* its variables: {name: expression over the new document}; absent */
+    bool bypass;           /* set by the command: validators are not asked */
 };
 
 struct mongo_pipeline {

@@ -5,40 +5,14 @@
 
 enum { SIGNATURE_LEN = 20 };
 
-static uint64_t wall(const struct mongo_cluster_time *time)
+void mongo_cluster_time_init(struct mongo_cluster_time *time, struct commit_clock *times)
 {
-    return (uint64_t)(clock_read_wall_ms(time->clock) / 1000) << 32 | 1;
-}
-
-void mongo_cluster_time_init(struct mongo_cluster_time *time, const struct clock *clock)
-{
-    time->clock = clock;
-    atomic_init(&time->now, 0);
-    atomic_store(&time->now, wall(time));
-}
-
-static uint64_t move_on(struct mongo_cluster_time *time, uint64_t step)
-{
-    uint64_t least = wall(time);
-    uint_fast64_t now = atomic_load_explicit(&time->now, memory_order_relaxed);
-    uint64_t next;
-
-    do {
-        next = now + step > least ? now + step : least;
-        if (next == now)
-            break;
-    } while (!atomic_compare_exchange_weak(&time->now, &now, next));
-    return next;
+    time->times = times;
 }
 
 uint64_t mongo_cluster_time_read(struct mongo_cluster_time *time)
 {
-    return move_on(time, 0);
-}
-
-uint64_t mongo_cluster_time_tick(struct mongo_cluster_time *time)
-{
-    return move_on(time, 1);
+    return commit_clock_now(time->times);
 }
 
 void mongo_cluster_time_append(uint64_t time, struct buf *out)

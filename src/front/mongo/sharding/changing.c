@@ -94,6 +94,9 @@ static bool migration_await(struct waiting *waiting, const struct mongo_namespac
             return false;
         if (!container_migration(container) && (our_own || !is_remade(container)))
             return true;
+        /* published: documents are where they are to be, and what is left behind goes by itself */
+        if (our_own && migration_state(container_migration(container)) == MIGRATION_DROPPING)
+            return true;
         if (our_own && !conflicts_check(waiting->call, container, err))
             return false;
         container_unref(TAKE(container)); /* before the pause */

@@ -4,11 +4,11 @@
 #include "balance/balancer.h"
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "front/mongo/command/uuid.h"
 #include "front/mongo/command/virtual.h"
 #include "front/mongo/sharding/chunk.h"
 #include "front/mongo/sharding/key.h"
 #include "front/mongo/sharding/shard.h"
+#include "front/mongo/uuid.h"
 
 #include <sys/utsname.h>
 #include <xxhash.h>

@@ -388,6 +388,8 @@ static void wire_closed(struct net_connection *net UNUSED, void *state)
     if (handling) {
         handling->connection = NULL;
         atomic_store(&handling->cancelled, true);
+        if (connection->wire->handler.gone)
+            connection->wire->handler.gone(connection->wire->handler.context);
     } else {
         connection->wire->handler.close(connection->session);
     }

@@ -36,6 +36,9 @@ struct mongo_wire_handler {
     void *(*open)(void *context, const struct mongo_peer *peer);
     void (*handle)(struct mongo_request *request, void *context);
     void (*close)(void *session);
+    /* The client has gone while a request is handled, whose flag says so by now. NULL: nobody wants
+     * to know. */
+    void (*gone)(void *context);
     /* How long a message of the session may be, by what it has shown of itself. */
     size_t (*bytes_max)(const void *session);
     void *context;

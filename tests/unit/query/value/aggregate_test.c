@@ -257,10 +257,69 @@ static void decimals_are_summed_as_decimals_by_mongodb_alone(void **state UNUSED
     }
 }
 
+/* Of values that come out of order, in parts, one of which was saved. */
+static struct document_value end_of(enum query_aggregate_kind kind)
+{
+    static const uint64_t places[] = {7, 2, 9, 4};
+    struct query_aggregate parts[2], loaded;
+    struct document_value saved, result;
+    struct buf buf;
+    struct error err;
+    size_t begin;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < 2; i++)
+        query_aggregate_init(&parts[i], kind, DOCUMENT_ORDER_MONGO, BYTES_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        struct document_value value = document_int64((int64_t)places[i]);
+
+        parts[i % 2].at = places[i];
+        assert_ok(query_aggregate_add(&parts[i % 2], &value, &err), &err);
+    }
+    begin = document_begin(&buf);
+    query_aggregate_save(&parts[1], SLICE("s"), &buf);
+    document_end(&buf, begin);
+    assert_true(document_find(buf_slice(&buf), SLICE("s"), &saved));
+    assert_ok(query_aggregate_load(&loaded, kind, DOCUMENT_ORDER_MONGO, &saved, BYTES_MAX, &err),
+              &err);
+    assert_ok(query_aggregate_merge(&loaded, &parts[0], &err), &err);
+    result = query_aggregate_finish(&loaded);
+    query_aggregate_done(&loaded);
+    for (size_t i = 0; i < 2; i++)
+        query_aggregate_done(&parts[i]);
+    buf_done(&buf);
+    return result;
+}
+
+static void first_and_last_go_by_place(void **state UNUSED)
+{
+    assert_int_equal(end_of(QUERY_TAKE_FIRST).int64, 2);
+    assert_int_equal(end_of(QUERY_TAKE_LAST).int64, 9);
+}
+
+static void in_mongos_order_a_sum_of_longs_is_a_long_and_an_average_a_double(void **state UNUSED)
+{
+    const struct document_value values[] = {document_int64(1), document_int32(3)};
+    const enum query_aggregate_kind kinds[] = {QUERY_SUM, QUERY_AVG};
+    const enum document_type types[] = {DOCUMENT_INT64, DOCUMENT_DOUBLE};
+
+    for (size_t i = 0; i < 2; i++) {
+        CLEANUP(query_aggregate_done) struct query_aggregate state_of;
+        struct error err;
+
+        query_aggregate_init(&state_of, kinds[i], DOCUMENT_ORDER_MONGO, BYTES_MAX);
+        for (size_t j = 0; j < 2; j++)
+            assert_ok(query_aggregate_add(&state_of, &values[j], &err), &err);
+        assert_int_equal(query_aggregate_finish(&state_of).type, types[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_the_same_whole_merged_and_reloaded),
+        cmocka_unit_test(first_and_last_go_by_place),
+        cmocka_unit_test(in_mongos_order_a_sum_of_longs_is_a_long_and_an_average_a_double),
         cmocka_unit_test(decimals_are_summed_as_decimals_by_mongodb_alone),
         cmocka_unit_test(a_value_counts_as_often_as_it_is_said_to),
         cmocka_unit_test(what_a_state_keeps_is_bounded),

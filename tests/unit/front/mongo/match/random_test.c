@@ -550,6 +550,50 @@ static void random_filters_find_what_a_naive_evaluator_finds(void **state)
     assert_true(found > 1000);
 }
 
+/* Definitions that have all values of a path, of every kind; some of them leave items out. */
+static const char *const definitions[] = {
+    "{\"name\":\"a\",\"key\":[{\"path\":\"/a\"}],\"order\":\"mongo\",\"multikey\":true,"
+    "\"arrays\":\"counted\"}",
+    "{\"name\":\"b\",\"key\":[{\"path\":\"/b\",\"order\":\"descending\"}],\"order\":\"mongo\","
+    "\"multikey\":true,\"arrays\":\"counted\",\"sparse\":true}",
+    "{\"name\":\"ax\",\"key\":[{\"path\":\"/a/x\"},{\"path\":\"/id\",\"order\":\"descending\"}],"
+    "\"order\":\"mongo\",\"multikey\":true,\"arrays\":\"counted\"}",
+    "{\"name\":\"part\",\"key\":[{\"path\":\"/a\"},{\"path\":\"/id\"}],\"order\":\"mongo\","
+    "\"multikey\":true,\"filter\":[{\"path\":\"/b\",\"comparison\":\"greater\",\"value\":1}]}",
+    "{\"name\":\"all\",\"wildcard\":{},\"order\":\"mongo\",\"multikey\":true}",
+    "{\"name\":\"bx\",\"key\":[{\"path\":\"/b/x\"}],\"order\":\"mongo\",\"multikey\":true}",
+};
+
+static void random_filters_find_the_same_by_each_definition(void **state)
+{
+    struct queries *f = *state;
+    struct random random;
+    size_t used[ARRAY_LEN(definitions)] = {0}, found = 0;
+
+    random_seed(&random, 23);
+    add_random(f, &random, 120);
+    for (size_t p = 0; p < 2 * ARRAY_LEN(definitions); p++) {
+        queries_open(f, &(struct test_space_options){.policy = "{\"indexingMode\":\"none\"}",
+                                                     .indexes = {definitions[p / 2]},
+                                                     .partitions = p % 2 ? 16 : 1});
+        queries_put(f);
+        for (size_t round = 0; round < 150; round++) {
+            struct slice filter = filter_new(f, &random);
+            struct query_plan plan = plan_of(f, filter);
+            struct queries_how how = {.page = 1 + random_below(&random, 60)};
+            struct queries_rows *expected = queries_expect(f, &plan);
+
+            queries_same_set(queries_run(f, &plan, &how), expected);
+            used[p / 2] += mentions(&how.last, SLICE("definition"));
+            found += expected->count;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(definitions); i++)
+        if (!strstr(definitions[i], "filter"))
+            assert_true(used[i] > 5);
+    assert_true(found > 1000);
+}
+
 /* --- Plans ------------------------------------------------------------------------------------ */
 
 static void explained(struct queries *f, const char *filter, const char *part)
@@ -631,6 +675,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(random_filters_find_what_a_naive_evaluator_finds,
+                                        queries_setup, queries_teardown),
+        cmocka_unit_test_setup_teardown(random_filters_find_the_same_by_each_definition,
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(an_equality_is_a_seek_of_the_value_and_one_of_elements,
                                         queries_setup, queries_teardown),

@@ -6,3 +6,5 @@
 
 /* Appends it as the field `name`. */
 void mongo_uuid_append(const struct container *container, struct slice name, struct buf *out);
+void mongo_uuid_append_numbers(uint32_t account, uint32_t database, uint32_t container,
+                               struct slice name, struct buf *out);

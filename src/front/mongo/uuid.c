@@ -1,4 +1,4 @@
-#include "front/mongo/command/uuid.h"
+#include "front/mongo/uuid.h"
 
 #include "base/bytes.h"
 #include "document/bson.h"
@@ -7,9 +7,15 @@
 
 void mongo_uuid_append(const struct container *container, struct slice name, struct buf *out)
 {
-    const uint32_t numbers[] = {container_account_number(container),
-                                container_database_number(container),
-                                container_info(container)->number};
+    mongo_uuid_append_numbers(container_account_number(container),
+                              container_database_number(container),
+                              container_info(container)->number, name, out);
+}
+
+void mongo_uuid_append_numbers(uint32_t account, uint32_t database, uint32_t container,
+                               struct slice name, struct buf *out)
+{
+    const uint32_t numbers[] = {account, database, container};
     XXH128_hash_t hash = XXH3_128bits(numbers, sizeof numbers);
     uint8_t bytes[16];
     const struct document_value uuid = {

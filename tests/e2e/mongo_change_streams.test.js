@@ -1,0 +1,367 @@
+// Change streams through npm `mongodb`: what is told, in which order, and how one goes on after a break.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import test from 'node:test';
+import { Timestamp } from 'mongodb';
+import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
+import { emulatorKey, scratch, Server } from './server.js';
+import { command, mongo, mongoClient, Wire } from './mongo.js';
+import { signed } from './rest.js';
+
+// A stream that has begun: what is written from here on is told.
+async function watch(t, what, pipeline = [], options = {}) {
+  const stream = what.watch(pipeline, { maxAwaitTimeMS: 500, ...options });
+  t.after(() => stream.close());
+  const resumes = ['resumeAfter', 'startAfter', 'startAtOperationTime'].some((name) => name in options);
+  if (!resumes) await stream.tryNext();
+  return stream;
+}
+
+async function take(stream, count) {
+  const events = [];
+  while (events.length < count) events.push(await stream.next());
+  return events;
+}
+
+const kinds = (events) => events.map((event) => event.operationType);
+
+test('inserts, updates, replacements and deletes are told as they were made', async (t) => {
+  const { db } = await mongo(t);
+  const orders = db.collection('orders');
+  const stream = await watch(t, orders);
+  await orders.insertOne({ _id: 1, a: 1, list: [1, 2, 3], gone: true });
+  await orders.updateOne({ _id: 1 }, { $set: { a: 2, 'deep.b': 3 }, $unset: { gone: '' }, $pop: { list: 1 } });
+  await orders.replaceOne({ _id: 1 }, { b: 1 });
+  await orders.updateOne({ _id: 1 }, { $set: { b: 1 } }); // nothing changes: nothing is told
+  await orders.deleteOne({ _id: 1 });
+  const [insert, update, replace, remove] = await take(stream, 4);
+  for (const event of [insert, update, replace, remove]) {
+    assert.deepEqual(event.ns, { db: 'shop', coll: 'orders' });
+    assert.deepEqual(event.documentKey, { _id: 1 });
+    assert.ok(event.clusterTime instanceof Timestamp);
+    assert.ok(Math.abs(event.wallTime - Date.now()) < 60_000);
+    assert.match(event._id._data, /^[0-9A-F]+$/);
+  }
+  assert.equal(insert.operationType, 'insert');
+  assert.deepEqual(insert.fullDocument, { _id: 1, a: 1, list: [1, 2, 3], gone: true });
+  assert.equal(update.operationType, 'update');
+  assert.equal(update.fullDocument, undefined);
+  assert.deepEqual(update.updateDescription, {
+    updatedFields: { a: 2, deep: { b: 3 } }, removedFields: ['gone'], truncatedArrays: [{ field: 'list', newSize: 2 }],
+  });
+  assert.equal(replace.operationType, 'replace');
+  assert.deepEqual(replace.fullDocument, { _id: 1, b: 1 });
+  assert.equal(remove.operationType, 'delete');
+  assert.equal(remove.fullDocument, undefined);
+  const tokens = [insert, update, replace, remove].map((event) => event._id._data);
+  assert.deepEqual([...tokens].sort(), tokens);
+  assert.equal(await stream.tryNext(), null);
+});
+
+test('a full document is looked up as it is by then, or is null', async (t) => {
+  const { db } = await mongo(t);
+  const orders = db.collection('orders');
+  await orders.insertMany([{ _id: 1 }, { _id: 2 }]);
+  const stream = await watch(t, orders, [], { fullDocument: 'updateLookup' });
+  await orders.updateMany({}, { $set: { a: 1 } });
+  await orders.updateOne({ _id: 1 }, { $set: { a: 2 } });
+  await orders.deleteOne({ _id: 2 });
+  const events = await take(stream, 4);
+  assert.deepEqual(kinds(events), ['update', 'update', 'update', 'delete']);
+  assert.deepEqual(events.slice(0, 3).map((event) => event.fullDocument), [{ _id: 1, a: 2 }, null, { _id: 1, a: 2 }]);
+});
+
+test('images before and after are kept where the collection says so', async (t) => {
+  const { db } = await mongo(t);
+  const orders = await db.createCollection('orders', { changeStreamPreAndPostImages: { enabled: true } });
+  const stream = await watch(t, orders, [], { fullDocument: 'required', fullDocumentBeforeChange: 'required' });
+  await orders.insertOne({ _id: 1, a: 1 });
+  await orders.updateOne({ _id: 1 }, { $set: { a: 2 } });
+  await orders.updateOne({ _id: 1 }, { $set: { a: 3 } });
+  await orders.deleteOne({ _id: 1 });
+  const [insert, first, second, remove] = await take(stream, 4);
+  assert.equal(insert.fullDocumentBeforeChange, undefined);
+  assert.deepEqual([first.fullDocumentBeforeChange, first.fullDocument], [{ _id: 1, a: 1 }, { _id: 1, a: 2 }]);
+  assert.deepEqual([second.fullDocumentBeforeChange, second.fullDocument], [{ _id: 1, a: 2 }, { _id: 1, a: 3 }]);
+  assert.deepEqual(remove.fullDocumentBeforeChange, { _id: 1, a: 3 });
+  await db.command({ collMod: 'orders', changeStreamPreAndPostImages: { enabled: false } });
+  const without = await watch(t, orders, [], { fullDocument: 'whenAvailable', fullDocumentBeforeChange: 'whenAvailable' });
+  const strict = await watch(t, orders, [], { fullDocumentBeforeChange: 'required' });
+  await orders.insertOne({ _id: 2, a: 1 });
+  await orders.updateOne({ _id: 2 }, { $set: { a: 2 } });
+  const [, update] = await take(without, 2);
+  assert.deepEqual([update.fullDocumentBeforeChange, update.fullDocument], [null, null]);
+  await assert.rejects(take(strict, 2), { code: 47 });
+});
+
+test('a database and the whole account are watched, and nothing of others is told', async (t) => {
+  const { client, db } = await mongo(t);
+  const all = await watch(t, client);
+  const shop = await watch(t, db);
+  const one = await watch(t, db.collection('a'));
+  await db.collection('a').insertOne({ _id: 1 });
+  await db.collection('b').insertOne({ _id: 2 });
+  await client.db('other').collection('a').insertOne({ _id: 3 });
+  await db.collection('a').insertOne({ _id: 4 });
+  const ids = (events) => events.map((event) => `${event.ns.db}.${event.ns.coll} ${event.documentKey._id}`);
+  assert.deepEqual(ids(await take(all, 4)), ['shop.a 1', 'shop.b 2', 'other.a 3', 'shop.a 4']);
+  assert.deepEqual(ids(await take(shop, 3)), ['shop.a 1', 'shop.b 2', 'shop.a 4']);
+  assert.deepEqual(ids(await take(one, 2)), ['shop.a 1', 'shop.a 4']);
+});
+
+test('a stream goes on behind any of its tokens, and begins at any time that is kept', async (t) => {
+  const { client, db } = await mongo(t);
+  const orders = db.collection('orders');
+  const { operationTime } = await db.command({ ping: 1 });
+  await orders.insertMany(Array.from({ length: 10 }, (_, i) => ({ _id: i })));
+  const stream = await watch(t, orders, [], { startAtOperationTime: operationTime });
+  const events = await take(stream, 10);
+  assert.deepEqual(events.map((event) => event.documentKey._id), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  for (const name of ['resumeAfter', 'startAfter']) {
+    const again = await watch(t, orders, [], { [name]: events[6]._id, batchSize: 1 });
+    assert.deepEqual((await take(again, 3)).map((event) => event._id), events.slice(7).map((event) => event._id));
+  }
+  const time = await watch(t, orders, [], { startAtOperationTime: events[4].clusterTime });
+  assert.deepEqual((await take(time, 6)).map((event) => event.documentKey._id), [4, 5, 6, 7, 8, 9]);
+  const aggregate = (stage) => db.command({ aggregate: 'orders', pipeline: [{ $changeStream: stage }], cursor: {} });
+  await assert.rejects(aggregate({ resumeAfter: { _data: '8200' } }), { code: 260 });
+  await assert.rejects(aggregate({ resumeAfter: events[0]._id, startAfter: events[0]._id }), { code: 40674 });
+  await assert.rejects(aggregate({ fullDocument: 'never' }), { code: 2 });
+  await assert.rejects(aggregate({ nothing: 1 }), { code: 40415 });
+  await assert.rejects(aggregate({ allChangesForCluster: true }), { code: 72 });
+  await assert.rejects(client.db('admin').collection('x').watch().tryNext(), { code: 73 });
+});
+
+test('an idle stream moves on without being told anything, and wakes for what is written', async (t) => {
+  const { client, db } = await mongo(t);
+  const session = client.startSession();
+  t.after(() => session.endSession());
+  const run = (command) => db.command(command, { session });
+  const { cursor } = await run({ aggregate: 'orders', pipeline: [{ $changeStream: {} }], cursor: {} });
+  const getMore = (maxTimeMS) => run({ getMore: cursor.id, collection: 'orders', maxTimeMS });
+  const idle = await getMore(1100);
+  assert.deepEqual(idle.cursor.nextBatch, []);
+  assert.ok(idle.cursor.postBatchResumeToken._data > cursor.postBatchResumeToken._data);
+  const waits = getMore(600_000);
+  await db.collection('others').insertOne({ _id: 1 });
+  await db.collection('orders').insertOne({ _id: 1 });
+  const woken = await waits; // long before ten minutes are over
+  assert.deepEqual(woken.cursor.nextBatch.map((event) => event.documentKey), [{ _id: 1 }]);
+  const killed = getMore(600_000);
+  killed.catch(() => {});
+  for (let answer = {}; !answer.cursorsKilled?.length;) // once it waits the cursor can be killed
+    answer = await run({ killCursors: 'orders', cursors: [cursor.id] });
+  await assert.rejects(killed, (error) => [43, 237].includes(error.code));
+});
+
+test('a client that goes while it waits lets go of its stream, and a server that stops lets go of all', async (t) => {
+  const { server, db } = await mongo(t);
+  const wire = await Wire.open(t, server);
+  const { cursor } = await wire.ask({ aggregate: 'orders', pipeline: [{ $changeStream: {} }], cursor: {}, $db: 'shop' });
+  wire.send(command(2, { getMore: cursor.id, collection: 'orders', maxTimeMS: 600_000, $db: 'shop' }));
+  wire.socket.destroy();
+  const stream = db.collection('orders').watch([], { maxAwaitTimeMS: 600_000 });
+  const next = stream.next();
+  next.catch(() => {});
+  await db.collection('orders').insertOne({ _id: 1 });
+  await next;
+  const last = stream.next();
+  last.catch(() => {});
+  assert.equal((await server.stop()).code, 0); // and not after ten minutes
+  await stream.close();
+});
+
+test('stages behind the stream filter and shape, and keep the token', async (t) => {
+  const { db } = await mongo(t);
+  const orders = db.collection('orders');
+  const stream = await watch(t, orders, [
+    { $match: { 'fullDocument.total': { $gt: 10 } } },
+    { $addFields: { double: { $multiply: ['$fullDocument.total', 2] } } },
+    { $project: { documentKey: 1, double: 1 } },
+  ]);
+  const broken = await watch(t, orders, [{ $project: { _id: 0 } }]);
+  const changed = await watch(t, orders, [{ $addFields: { _id: 1 } }]);
+  await orders.insertMany([5, 15, 7, 25].map((total) => ({ _id: total, total })));
+  const [first, second] = await take(stream, 2);
+  assert.deepEqual([first.documentKey, first.double, second.double], [{ _id: 15 }, 30, 50]);
+  assert.ok(first._id._data);
+  await assert.rejects(broken.next(), (error) => error.code === 280 || /_id/.test(error.message));
+  await assert.rejects(changed.next(), { code: 280 });
+  const aggregate = (...stages) => db.command({ aggregate: 'orders', pipeline: stages, cursor: {} });
+  await assert.rejects(aggregate({ $changeStream: {} }, { $group: { _id: 1 } }), { code: 20 });
+  await assert.rejects(aggregate({ $match: {} }, { $changeStream: {} }), { code: 40602 });
+  await assert.rejects(aggregate({ $changeStream: {} }, { $nothing: {} }), (error) => [20, 40324].includes(error.code));
+});
+
+test('drop, rename and dropDatabase are told and end what they are about', async (t) => {
+  const { client, db } = await mongo(t);
+  await db.collection('a').insertOne({ _id: 1 });
+  const a = await watch(t, db.collection('a'));
+  const shop = await watch(t, db);
+  const all = await watch(t, client);
+  await db.collection('a').insertOne({ _id: 2 });
+  await db.collection('a').rename('b');
+  await db.collection('b').drop();
+  await db.collection('c').insertOne({ _id: 3 });
+  await db.dropDatabase();
+  const ofA = await take(a, 3);
+  assert.deepEqual(kinds(ofA), ['insert', 'rename', 'invalidate']);
+  assert.deepEqual([ofA[1].ns, ofA[1].to], [{ db: 'shop', coll: 'a' }, { db: 'shop', coll: 'b' }]);
+  assert.deepEqual(ofA[0].fullDocument, { _id: 2 }); // of a collection that has gone
+  await assert.rejects(a.next()); // closed by the server
+  assert.deepEqual(kinds(await take(shop, 7)), ['insert', 'rename', 'drop', 'insert', 'drop', 'dropDatabase', 'invalidate']);
+  assert.deepEqual(kinds(await take(all, 6)), ['insert', 'rename', 'drop', 'insert', 'drop', 'dropDatabase']);
+  const behind = await watch(t, db.collection('a'), [], { resumeAfter: ofA[1]._id });
+  assert.equal((await behind.next()).operationType, 'invalidate');
+  const stage = (name) => db.command({ aggregate: 'a', pipeline: [{ $changeStream: { [name]: ofA[2]._id } }], cursor: {} });
+  await assert.rejects(stage('resumeAfter'), { code: 260 });
+  await db.collection('a').insertOne({ _id: 9 });
+  const after = await stage('startAfter');
+  assert.deepEqual(after.cursor.firstBatch.map((event) => event.documentKey), [{ _id: 9 }]);
+});
+
+test('expanded events tell of collections that are made and changed', async (t) => {
+  const { db } = await mongo(t);
+  const stream = await watch(t, db, [], { showExpandedEvents: true });
+  await db.createCollection('a');
+  await db.command({ collMod: 'a', validator: { b: 1 } });
+  await db.collection('a').insertOne({ b: 1 });
+  const events = await take(stream, 3);
+  assert.deepEqual(kinds(events), ['create', 'modify', 'insert']);
+  assert.equal(events[0].operationDescription.idIndex.name, '_id_');
+  const [{ info }] = await db.listCollections({ name: 'a' }).toArray();
+  assert.deepEqual(events[2].collectionUUID.toHexString(), info.uuid.toHexString());
+});
+
+test('what is written through @azure/cosmos is told, and both feeds agree', async (t) => {
+  const { server, db } = await mongo(t);
+  await db.collection('orders').insertOne({ _id: 'x', by: 'mongo' });
+  const stream = await watch(t, db.collection('orders'));
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => cosmos.dispose?.());
+  const container = cosmos.database('shop').container('orders');
+  await container.items.create({ id: 'a', n: 1 });
+  await container.items.upsert({ id: 'a', n: 2 });
+  await container.item('x', undefined).delete();
+  const events = await take(stream, 3);
+  assert.deepEqual(kinds(events), ['insert', 'replace', 'delete']);
+  assert.deepEqual(events.map((event) => event.documentKey), [{ _id: 'a' }, { _id: 'a' }, { _id: 'x' }]);
+  assert.deepEqual(events[1].fullDocument, { _id: 'a', n: 2 });
+  const feed = container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() });
+  const page = await feed.readNext();
+  assert.deepEqual(page.result.map((item) => [item.id, item.n]), [['a', 2]]);
+});
+
+test('items whose time is over are told as deletes', async (t) => {
+  const { server, db } = await mongo(t, ['--set', 'caretaker.pause_ms=100ms']);
+  await db.createCollection('sessions');
+  const { json } = await signed(server, 'GET', '/dbs/shop/colls/sessions');
+  assert.equal((await signed(server, 'PUT', '/dbs/shop/colls/sessions', { body: { ...json, defaultTtl: 1 } })).status, 200);
+  const stream = await watch(t, db.collection('sessions'));
+  await db.collection('sessions').insertOne({ _id: 'short' });
+  const events = await take(stream, 2);
+  assert.deepEqual(kinds(events), ['insert', 'delete']);
+  assert.deepEqual(events[1].documentKey, { _id: 'short' });
+});
+
+test('who comes for changes that are not kept any more is told so', async (t) => {
+  const { db } = await mongo(t, ['--set', 'mongo.change_stream_retention=1s', '--set', 'caretaker.pause_ms=100ms']);
+  const orders = db.collection('orders');
+  const stream = await watch(t, orders);
+  await orders.insertOne({ _id: 1 });
+  const { _id: token } = await stream.next();
+  let lost;
+  for (let i = 2; !lost; i++) {
+    await orders.insertOne({ _id: i });
+    try {
+      const { cursor } = await db.command({ aggregate: 'orders', pipeline: [{ $changeStream: { resumeAfter: token } }], cursor: {} });
+      await db.command({ killCursors: 'orders', cursors: [cursor.id] });
+    } catch (error) {
+      lost = error;
+    }
+  }
+  assert.equal(lost.code, 286);
+  assert.ok(lost.hasErrorLabel('NonResumableChangeStreamError'));
+});
+
+test('no more streams are open than may be, and without changes kept there are none', async (t) => {
+  const { db } = await mongo(t, ['--set', 'mongo.change_streams_max=2']);
+  const open = () => db.command({ aggregate: 'a', pipeline: [{ $changeStream: {} }], cursor: {} });
+  const { cursor } = await open();
+  await open();
+  await assert.rejects(open());
+  await db.command({ killCursors: 'a', cursors: [cursor.id] });
+  await open();
+  const off = await mongo(t, ['--set', 'mongo.change_stream_retention=0']);
+  await assert.rejects(off.db.command({ aggregate: 'a', pipeline: [{ $changeStream: {} }], cursor: {} }), { code: 40573 });
+});
+
+test('splits, moves between nodes and restarts under writers lose nothing, tell nothing twice and keep the order', async (t) => {
+  const directory = scratch(t);
+  const nodes = ['a', 'b'].flatMap((name) => ['--node', `${name}=rocksdb:${join(directory, name)}`]);
+  const args = ['--dev', ...nodes, '--set', 'migration.pause_ms=20ms'];
+  const written = [], told = [];
+  let token, serial = 0;
+  for (let life = 0; life < 3; life++) {
+    const server = await Server.start(t, args);
+    const client = await mongoClient(t, server.mongo);
+    const orders = client.db('shop').collection('orders');
+    if (life === 0) {
+      await client.db('admin').command({ shardCollection: 'shop.orders', key: { tenant: 'hashed' } });
+      token = (await client.db('shop').command({ aggregate: 'orders', pipeline: [{ $changeStream: {} }], cursor: {} })).cursor.postBatchResumeToken;
+    }
+    let writing = true;
+    const writers = Array.from({ length: 4 }, async () => {
+      while (writing) {
+        const _id = serial++;
+        const tenant = `t${_id % 16}`;
+        await orders.insertOne({ _id, tenant });
+        await orders.updateOne({ _id, tenant }, { $set: { n: _id } });
+        written.push(_id);
+      }
+    });
+    const list = '/_orrery/containers/shop/orders/partitions';
+    const partitions = async () => (await signed(server, 'GET', list)).json;
+    const [first, ...others] = (await partitions()).partitions;
+    assert.equal((await signed(server, 'POST', `${list}/${first.id}/split`)).status, 202);
+    await server.until(async () => {
+      const now = await partitions();
+      return now.partitions.length === others.length + 2 && !now.migration;
+    });
+    const moving = (await partitions()).partitions.at(-1);
+    const to = moving.node === 'a' ? 'b' : 'a';
+    assert.equal((await signed(server, 'POST', `${list}/${moving.id}/move`, { body: { node: to } })).status, 202);
+    await server.until(async () => {
+      const now = await partitions();
+      return now.partitions.some((one) => one.node === to) && !now.migration;
+    });
+    const enough = written.length + 50;
+    await server.until(() => written.length >= enough);
+    const stream = orders.watch([], { resumeAfter: token, maxAwaitTimeMS: 200 });
+    for (let i = 0; i < 40; i++) told.push(await stream.next()); // some now, the rest after the restart
+    token = stream.resumeToken;
+    await stream.close();
+    writing = false;
+    await Promise.all(writers);
+    if (life === 2) {
+      const rest = orders.watch([], { resumeAfter: token, maxAwaitTimeMS: 200 });
+      while (told.length < 2 * written.length) told.push(await rest.next());
+      assert.equal(await rest.tryNext(), null);
+      await rest.close();
+    }
+    await client.close();
+    await server.stop();
+  }
+  const ids = (kind) => told.filter((event) => event.operationType === kind).map((event) => event.documentKey._id).sort((x, y) => x - y);
+  const all = [...written].sort((x, y) => x - y);
+  assert.deepEqual(ids('insert'), all);
+  assert.deepEqual(ids('update'), all);
+  assert.deepEqual(told[0].documentKey, { tenant: told[0].fullDocument.tenant, _id: told[0].fullDocument._id });
+  const times = told.map((event) => event.clusterTime.toBigInt());
+  for (let i = 1; i < times.length; i++) assert.ok(times[i] > times[i - 1]);
+  const inserted = new Set();
+  for (const event of told) {
+    if (event.operationType === 'insert') inserted.add(event.documentKey._id);
+    else assert.ok(inserted.has(event.documentKey._id)); // never before it was there
+  }
+});
