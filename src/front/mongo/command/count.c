@@ -101,7 +101,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
                         : count.limit < 0 ? 0 - (uint64_t)count.limit
                                           : (uint64_t)count.limit;
         page.self = &number;
-        if (!mongo_reading_prepare(&reading, call->arena, err) ||
+        if (!mongo_reading_prepare(call, &reading, call->arena, err) ||
             !reading_drain(call, &collection, &reading, &page, err))
             return false;
         if (reading.counts)
@@ -241,7 +241,7 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
     if (!mongo_collection_open(call, name, &collection, err))
         return false;
     return !mongo_collection_exists(&collection) ||
-           (mongo_reading_prepare(&reading, call->arena, err) &&
+           (mongo_reading_prepare(call, &reading, call->arena, err) &&
             reading_drain(call, &collection, &reading, &page, err));
 }
 

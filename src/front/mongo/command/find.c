@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/javascript.h"
 #include "front/mongo/command/told.h"
 #include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
@@ -125,7 +126,7 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
         reading->hint = query_value_copy(&find->hint, cursor->arena);
     reading->skip = (uint64_t)find->skip;
     reading->limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
-    return mongo_reading_prepare(reading, cursor->arena, err) &&
+    return mongo_reading_prepare(call, reading, cursor->arena, err) &&
            mongo_cursor_first(call, TAKE(cursor), collection, &terms, err);
 }
 
@@ -194,9 +195,11 @@ static bool find_in_view(struct mongo_call *call, const struct mongo_namespace *
         .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     if (!mongo_pipeline_compile(find_pipeline(find, cursor->arena), &options, &build, &pipeline,
                                 err) ||
+        !mongo_javascript_check(call, build.script, err) ||
         !mongo_collection_open(call, &view.on, &collection, err))
         return false;
     cursor->reading.plan = pipeline.plan;
+    cursor->reading.script = build.script;
     return mongo_cursor_first(call, TAKE(cursor), &collection, &terms, err);
 }
 
