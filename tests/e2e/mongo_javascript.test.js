@@ -8,7 +8,8 @@ import { signed } from './rest.js';
 
 /* global emit, obj, ObjectId, weight */
 
-const on = ['--set', 'mongo.javascript=true'];
+// A process may take its time to start where many tests run.
+const on = ['--set', 'mongo.javascript=true', '--set', 'script.wait_ms=60s', '--set', 'script.time_ms=30s'];
 
 async function filled(t, args = on, count = 300) {
   const made = await mongo(t, args);
@@ -192,7 +193,7 @@ test('what a function throws, and what is none, is 139 with its words', async (t
 });
 
 test('a function that never ends, and one that eats memory, end alone', async (t) => {
-  const { server, client, db, items } = await filled(t, [...on, '--set', 'script.time_ms=300ms', '--set', 'script.memory_bytes_max=64M'], 5);
+  const { server, client, db, items } = await filled(t, [...on, '--set', 'script.time_ms=2s', '--set', 'script.memory_bytes_max=64M'], 5);
   await assert.rejects(items.find({ $where: 'while (true);' }).toArray(), { code: 50 });
   await assert.rejects(items.aggregate([{ $project: { x: call('() => { for (;;); }') } }]).toArray(), { code: 50 });
   await assert.rejects(db.command({ mapReduce: 'items', map: 'function () { for (;;); }', reduce, out: { inline: 1 } }), { code: 50 });
@@ -207,6 +208,35 @@ test('a function that never ends, and one that eats memory, end alone', async (t
   const looping = Promise.allSettled(Array.from({ length: 6 }, () => client.db('shop').collection('items').find({ $where: 'while (true);' }).toArray()));
   for (let i = 0; i < 5; i++) assert.deepEqual(ids(await other.find({ $where: 'this.n === 1' }).toArray()), [1]);
   for (const { reason } of await looping) assert.ok([50, 16500].includes(reason.code), `${reason.code}`);
+});
+
+test('maxTimeMS ends a function before its own limit does', async (t) => {
+  const { db, items } = await filled(t, [...on, '--set', 'script.time_ms=60s'], 3);
+  await assert.rejects(items.find({ $where: 'while (true);' }).maxTimeMS(200).toArray(), { code: 50 });
+  await assert.rejects(db.command({ mapReduce: 'items', map: 'function () { for (;;); }', reduce, out: 'made', maxTimeMS: 200 }), { code: 50 });
+  assert.deepEqual((await db.listCollections().toArray()).map(({ name }) => name), ['items']);
+});
+
+test('within a transaction functions see what it has written', async (t) => {
+  const { client, items } = await filled(t, on, 3);
+  const session = client.startSession();
+  t.after(() => session.endSession());
+  session.startTransaction();
+  await items.insertOne({ _id: 3, n: 30 }, { session });
+  assert.deepEqual(ids(await items.find({ $where: 'this.n > 1' }, { session }).toArray()), [2, 3]);
+  assert.equal((await items.updateMany({ $where: 'this.n > 1' }, [{ $set: { n: call((n) => n + 1, '$n') } }], { session })).modifiedCount, 2);
+  await session.commitTransaction();
+  assert.deepEqual((await items.find().sort({ _id: 1 }).toArray()).map(({ n }) => n), [0, 1, 3, 31]);
+});
+
+test('documents of megabytes, and more results than fit one answer, come through', async (t) => {
+  const { db } = await mongo(t, [...on, '--set', 'script.output_bytes_max=1M']);
+  const large = db.collection('large');
+  for (let n = 0; n < 6; n++) await large.insertOne({ _id: n, text: `${n}`.repeat(600_000) });
+  assert.deepEqual(ids(await large.find({ $where: 'this.text[0] > "2"' }).toArray()), [3, 4, 5]);
+  const copies = await large.aggregate([{ $project: { copy: call((text) => text, '$text') } }]).toArray();
+  assert.deepEqual(copies.map(({ _id, copy }) => copy === `${_id}`.repeat(600_000)), Array(6).fill(true));
+  await assert.rejects(large.aggregate([{ $project: { x: call((text) => text + text, '$text') } }]).toArray(), { code: 10334 });
 });
 
 test('nothing is left behind for another user, nor in the global object for oneself', async (t) => {
