@@ -202,6 +202,7 @@ static struct node_info *row_orphan(const struct catalogue *catalogue, struct no
 static void table_settle(const struct catalogue *catalogue, struct node_table *table,
                          const struct node_info *said, size_t said_count)
 {
+    table->format = NODE_TABLE_FORMAT; /* from now on older versions are kept out */
     for (size_t i = 0; i < cluster_count(catalogue->cluster); i++) {
         const struct cluster_node *node = cluster_at(catalogue->cluster, i);
         const struct node_info *words = said_of(said, said_count, node->name);

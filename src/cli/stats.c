@@ -296,6 +296,17 @@ static int keys_print(struct stats_command *command, struct slice document)
 
 /* --- Which of them --------------------------------------------------------------------------- */
 
+/* What is kept for MongoDB's change streams, if anything is. */
+static void changes_print(struct slice document, struct arena *arena)
+{
+    struct slice changes = cli_answer_inside(document, "changes");
+
+    if (changes.data && cli_answer_number(changes, "records") > 0)
+        printf("Changes kept for change streams: %.0f, %.*s\n",
+               cli_answer_number(changes, "records"),
+               SLICE_ARG(cli_table_bytes_text(cli_answer_number(changes, "bytes"), arena)));
+}
+
 static int stats_run(struct stats_command *command)
 {
     struct slice path = SLICE("databases"), query = SLICE_NONE;
@@ -321,6 +332,8 @@ static int stats_run(struct stats_command *command)
                                         : cli_stats_account(answer.document, command->arena));
     if (command->word_count)
         cli_stats_throughput(answer.document, command->arena);
+    else
+        changes_print(answer.document, command->arena);
     return CLI_OK;
 }
 

@@ -2,8 +2,6 @@
 
 #include "document/bson.h"
 
-enum { TABLE_FORMAT = 1 };
-
 /* --- Finding --------------------------------------------------------------------------------- */
 
 struct node_info *node_table_find(struct node_table *table, struct slice name)
@@ -197,7 +195,7 @@ void node_table_append(const struct node_table *table, struct buf *buf)
     size_t begin = document_begin(buf), list;
     char index[DOCUMENT_INDEX_SIZE];
 
-    document_append_int64(buf, SLICE("format"), TABLE_FORMAT);
+    document_append_int64(buf, SLICE("format"), NODE_TABLE_FORMAT);
     list = document_append_array_begin(buf, SLICE("nodes"));
     for (size_t i = 0; i < table->count; i++)
         info_append(&table->list[i], document_index_key((uint32_t)i, index), buf);
@@ -316,10 +314,11 @@ bool node_table_parse(struct slice document, struct node_table *ret_table, struc
     if (!document_validate(document, NULL, err) ||
         !number_get(document, SLICE("format"), INT32_MAX, &format))
         return damaged(err);
-    if (format > TABLE_FORMAT)
+    if (format > NODE_TABLE_FORMAT)
         return error_set(err, ERROR_STORE_VERSION,
                          "a table of nodes of format %lld is newer than %d", (long long)format,
-                         TABLE_FORMAT);
+                         NODE_TABLE_FORMAT);
+    ret_table->format = (uint32_t)format;
     if (!document_find(document, SLICE("nodes"), &nodes) || nodes.type != DOCUMENT_ARRAY)
         return damaged(err);
     document_iter_init(&iter, nodes.document);

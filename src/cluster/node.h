@@ -35,7 +35,16 @@ struct node_info {
     bool draining, paused, remembered;
 };
 
+/* The table is the first that is read of a cluster, so its format stands for all that nodes hold:
+ * it is raised with every kind of entry that versions before do not know. They refuse such a
+ * cluster by name instead of taking what they find for damage.
+ *
+ * 1  the first
+ * 2  histories for change streams, records of retryable writes, counters of arrays */
+enum { NODE_TABLE_FORMAT = 2 };
+
 struct node_table {
+    uint32_t format; /* as it was read, or NODE_TABLE_FORMAT; 0: there was none */
     size_t count;
     struct node_info list[CLUSTER_NODES_MAX];
     bool rebalancing;    /* a rebalance was asked for and is not over */

@@ -5,23 +5,34 @@ struct script_functions {
     struct script_pool *pool;
     struct script_party who; /* borrowed */
     struct process *process; /* NULL: none taken */
-    size_t count;
-    struct script_function functions[];
+    size_t count, room;
+    struct script_function *functions; /* owned */
 };
 
 struct script_functions *script_functions_new(struct script_pool *pool,
                                               const struct script_party *who,
                                               const struct script_function *functions, size_t count)
 {
-    struct script_functions *made =
-        memory_alloc_zero(sizeof *made + memory_array_size(count, sizeof made->functions[0]));
+    struct script_functions *made = MEMORY_NEW(struct script_functions);
 
     made->pool = pool;
     made->who = *who;
-    made->count = count;
-    if (count)
-        memcpy(made->functions, functions, count * sizeof functions[0]);
+    for (size_t i = 0; i < count; i++)
+        script_functions_add(made, &functions[i]);
     return made;
+}
+
+size_t script_functions_add(struct script_functions *functions,
+                            const struct script_function *function)
+{
+    if (functions->count == functions->room) {
+        functions->room = functions->room ? functions->room * 2 : 4;
+        functions->functions =
+            memory_realloc(functions->functions,
+                           memory_array_size(functions->room, sizeof functions->functions[0]));
+    }
+    functions->functions[functions->count] = *function;
+    return functions->count++;
 }
 
 void script_functions_free(struct script_functions *functions)
@@ -29,6 +40,7 @@ void script_functions_free(struct script_functions *functions)
     if (!functions)
         return;
     script_functions_rest(functions);
+    memory_free(functions->functions);
     memory_free(functions);
 }
 

@@ -224,6 +224,10 @@ struct script_functions *script_functions_new(struct script_pool *pool,
 void script_functions_free(struct script_functions *functions); /* NULL is fine */
 CLEANUP_FN(struct script_functions *, script_functions_free)
 
+/* One more, and its number. Borrows what it points to. */
+size_t script_functions_add(struct script_functions *functions,
+                            const struct script_function *function);
+
 /* Gives the worker back until the next call, as between two pages or while waiting. */
 void script_functions_rest(struct script_functions *functions);
 

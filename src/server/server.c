@@ -381,6 +381,7 @@ static struct mongo *mongo_make(struct server *server)
         .changes = settings->mongo_change_stream_retention > 0,
         .sessions_max = (size_t)settings->mongo_sessions_max,
         .session_ms = settings->mongo_session_ms_max,
+        .javascript = settings->mongo_javascript,
         .test_commands = settings->mongo_test_commands,
         .transactions_max = (size_t)settings->mongo_transactions_max,
         .transaction_ms = settings->mongo_transaction_ms_max,

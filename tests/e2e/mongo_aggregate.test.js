@@ -163,6 +163,24 @@ test('documents are updated by pipelines', async (t) => {
   await rejects(c.updateOne({ _id: 1 }, [{ $set: { _id: 5 } }]), 66);
 });
 
+test('count and distinct read a view through its pipeline', async (t) => {
+  const { db } = await mongo(t);
+  await db.collection('base').insertMany(Array.from({ length: 20 }, (_, _id) => ({ _id, even: _id % 2 === 0, tags: [_id % 3, 'x'] })));
+  await db.createCollection('evens', { viewOn: 'base', pipeline: [{ $match: { even: true } }, { $project: { even: 0 } }] });
+  const count = async (more) => (await db.command({ count: 'evens', ...more })).n;
+  assert.equal(await count({}), 10);
+  assert.equal(await count({ query: { _id: { $gte: 10 } } }), 5);
+  assert.equal(await count({ query: { even: true } }), 0);
+  assert.equal(await count({ skip: 8 }), 2);
+  assert.equal(await count({ skip: 3, limit: 4 }), 4);
+  assert.equal(await count({ limit: -3 }), 3);
+  assert.deepEqual((await db.collection('evens').distinct('tags', { _id: { $lt: 3 } })).sort(), [0, 2, 'x']);
+  assert.deepEqual(await db.collection('evens').distinct('even'), []);
+  await db.createCollection('nothing', { viewOn: 'absent', pipeline: [] });
+  assert.equal((await db.command({ count: 'nothing' })).n, 0);
+  assert.deepEqual(await db.collection('nothing').distinct('a'), []);
+});
+
 test('find and aggregate read a view through its pipeline', async (t) => {
   const { db } = await mongo(t);
   await db.collection('base').insertMany([{ _id: 1, a: 1, b: 1 }, { _id: 2, a: 2, b: 1 }, { _id: 3, a: 3, b: 2 }, { _id: 4, a: 4, b: 1 }]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { Timestamp } from 'mongodb';
 import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
-import { emulatorKey, scratch, Server } from './server.js';
+import { emulatorKey, orrery, scratch, Server } from './server.js';
 import { command, mongo, mongoClient, Wire } from './mongo.js';
 import { signed } from './rest.js';
 
@@ -364,4 +364,21 @@ test('splits, moves between nodes and restarts under writers lose nothing, tell 
     if (event.operationType === 'insert') inserted.add(event.documentKey._id);
     else assert.ok(inserted.has(event.documentKey._id)); // never before it was there
   }
+});
+
+test('what is kept for streams is shown by orrery stats', async (t) => {
+  const { server, db } = await mongo(t);
+  const changes = async () => (await signed(server, 'GET', '/_orrery/databases')).json.changes;
+  const before = await changes();
+  await db.collection('orders').insertOne({ _id: 1, text: 'x'.repeat(1000) });
+  const inserted = await changes();
+  assert.equal(inserted.records - before.records, 2); // create and insert
+  assert.ok(inserted.bytes - before.bytes > 1000);
+  await db.collection('orders').updateOne({ _id: 1 }, { $set: { n: 1 } });
+  const updated = await changes();
+  assert.equal(updated.records - inserted.records, 1);
+  assert.ok(updated.bytes - inserted.bytes < 250); // what changed, not the document
+  const { code, out } = await orrery(['stats', '--endpoint', server.url, '--dev']);
+  assert.equal(code, 0);
+  assert.match(out, /Changes kept for change streams: \d+, /);
 });

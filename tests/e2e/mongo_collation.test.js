@@ -182,5 +182,9 @@ test('a collation that is none is refused with the words of MongoDB', async (t) 
   await assert.rejects(find({ locale: 'en', version: '1' }), { code: 161 });
   await assert.rejects(find('en'), { code: 14 });
   assert.equal((await find({ locale: 'de@collation=phonebook' })).cursor.firstBatch.length, 1);
+  await db.createCollection('seen', { viewOn: 'people', pipeline: [] });
+  await assert.rejects(db.command({ find: 'seen', collation: loose }), { code: 167 });
+  await assert.rejects(db.command({ count: 'seen', collation: loose }), { code: 167 });
+  await assert.rejects(db.collection('seen').aggregate([], { collation: loose }).toArray(), { code: 167 });
   assert.equal((await find({})).cursor.firstBatch.length, 1);
 });

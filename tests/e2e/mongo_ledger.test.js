@@ -25,6 +25,7 @@ const examples = {
   update: { value: 'c', body: { updates: [{ q: {}, u: { a: 1 } }] } },
   findAndModify: { value: 'c', body: { remove: true } },
   delete: { value: 'c', body: { deletes: [{ q: { a: 5 }, limit: 0 }] } },
+  mapReduce: { value: 'c', body: { map: 'function () { emit(1, 1); }', reduce: 'function () { return 1; }', out: { inline: 1 } } },
   count: { value: 'c' }, distinct: { value: 'c', body: { key: 'a' } },
   create: { value: 'made' }, drop: { value: 'gone' }, listIndexes: { value: 'c', code: 26 },
   createIndexes: { value: 'made', body: { indexes: [{ key: { a: 1 } }] } }, dropIndexes: { value: 'made', body: { index: '*' } },
@@ -54,7 +55,7 @@ const examples = {
 
 test('what the ledger lists works, and what it refuses is refused by name', async (t) => {
   assert.ok(commands.length > 40);
-  const { client } = await mongo(t, [], { maxPoolSize: 1 });
+  const { client } = await mongo(t, ['--set', 'mongo.javascript=true'], { maxPoolSize: 1 });
   const rank = ({ name }) => (examples[name]?.last ? 1 : 0);
   for (const { name, fate, admin } of [...commands].sort((a, b) => rank(a) - rank(b))) {
     const { value = 1, body = {}, code } = examples[name] ?? {};

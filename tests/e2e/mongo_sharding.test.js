@@ -159,6 +159,17 @@ test('documents that have an array in the way keep a collection from being shard
   assert.equal((await db.command({ shardCollection: 'shop.people', key: { region: 1 } })).ok, 1);
 });
 
+test('a unique index that does not begin with the shard key keeps a collection from being sharded', async (t) => {
+  const { db } = await mongo(t, quick);
+  const people = db.collection('people');
+  await db.collection('others').createIndex({ mail: 1 }, { unique: true });
+  await assert.rejects(db.command({ shardCollection: 'shop.others', key: { region: 1 } }), { code: 72, message: /mail_1/ });
+  await people.createIndex({ region: 1, mail: 1 }, { unique: true });
+  await db.command({ shardCollection: 'shop.people', key: { region: 1 } });
+  await people.insertOne({ region: 'a', mail: 'x' });
+  await assert.rejects(people.insertOne({ region: 'a', mail: 'x' }), { code: 11000 });
+});
+
 test('a collection that is not sharded may be so large, and its error names shardCollection', async (t) => {
   const { db } = await mongo(t, [...quick, '--set', 'container.fixed_bytes_max=65536']);
   const people = db.collection('people');

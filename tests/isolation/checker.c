@@ -132,7 +132,7 @@ static int order_compare(const void *left, const void *right)
 
 static bool is_write(const struct history_op *op)
 {
-    return op->kind == HISTORY_WRITE || op->kind == HISTORY_DELETE;
+    return op->kind == CHECKED_WRITE || op->kind == CHECKED_DELETE;
 }
 
 static bool is_last_write(const struct history_transaction *transaction, size_t at)
@@ -161,11 +161,11 @@ static void unknown_prove(struct check *check)
             const struct history_op *op = &reader->ops[i];
             struct write *write;
 
-            if (op->kind != HISTORY_READ || !op->version)
+            if (op->kind != CHECKED_READ || !op->version)
                 continue;
             write = version_find(check, op->version);
             if (!write || write->transaction == t ||
-                check->history->transactions[write->transaction].outcome != HISTORY_UNKNOWN)
+                check->history->transactions[write->transaction].outcome != CHECKED_UNKNOWN)
                 continue;
             check->standings[write->transaction] = STANDING_IN;
             if (!write->lsn)
@@ -210,9 +210,9 @@ static void order_collect(struct check *check, size_t t)
 
     for (size_t i = 0; i < transaction->op_count; i++) {
         const struct history_op *op = &transaction->ops[i];
-        bool unknown = transaction->outcome == HISTORY_UNKNOWN;
+        bool unknown = transaction->outcome == CHECKED_UNKNOWN;
         struct write write = {.item = op->item,
-                              .version = op->kind == HISTORY_WRITE ? op->version : 0,
+                              .version = op->kind == CHECKED_WRITE ? op->version : 0,
                               .lsn = op->lsn,
                               .transaction = t,
                               .op = check->op_begin[t] + i,
@@ -250,11 +250,11 @@ static void versions_collect(struct check *check)
     for (size_t t = 0; t < history->count; t++) {
         const struct history_transaction *transaction = &history->transactions[t];
 
-        check->standings[t] = transaction->outcome == HISTORY_COMMITTED ? STANDING_IN
-                              : transaction->outcome == HISTORY_ABORTED ? STANDING_OUT
+        check->standings[t] = transaction->outcome == CHECKED_COMMITTED ? STANDING_IN
+                              : transaction->outcome == CHECKED_ABORTED ? STANDING_OUT
                                                                         : STANDING_OPEN;
         for (size_t i = 0; i < transaction->op_count; i++)
-            if (transaction->ops[i].kind == HISTORY_WRITE)
+            if (transaction->ops[i].kind == CHECKED_WRITE)
                 check->by_version[check->version_count++] =
                     (struct write){.item = transaction->ops[i].item,
                                    .version = transaction->ops[i].version,
@@ -298,7 +298,7 @@ static void version_check(struct check *check, size_t reader, const struct histo
         return;
     }
     writer = &check->history->transactions[write->transaction];
-    if (writer->outcome == HISTORY_ABORTED)
+    if (writer->outcome == CHECKED_ABORTED)
         checker_object(check->report, CHECKER_ABORTED_READ,
                        "transaction %zu read version %llu of item %u, whose transaction %zu was "
                        "refused",
@@ -330,14 +330,14 @@ static void reads_check(struct check *check, size_t reader)
         const struct history_op *before = op_before(transaction, i);
         uint64_t expected;
 
-        if (op->kind != HISTORY_READ)
+        if (op->kind != CHECKED_READ)
             continue;
-        if (!before || before->kind == HISTORY_PRESENT || before->kind == HISTORY_OTHER) {
+        if (!before || before->kind == CHECKED_PRESENT || before->kind == CHECKED_OTHER) {
             if (op->version)
                 version_check(check, reader, op);
             continue;
         }
-        expected = before->kind == HISTORY_DELETE ? 0 : before->version;
+        expected = before->kind == CHECKED_DELETE ? 0 : before->version;
         if (op->version != expected)
             checker_object(check->report, CHECKER_NON_REPEATABLE,
                            "transaction %zu read version %llu of item %u after it had %s %llu",
@@ -449,7 +449,7 @@ static const struct history_op *read_before(const struct check *check, const str
 
     for (size_t i = 0; i < transaction->op_count; i++)
         if (transaction->ops[i].item == write->item)
-            return transaction->ops[i].kind == HISTORY_READ ? &transaction->ops[i] : NULL;
+            return transaction->ops[i].kind == CHECKED_READ ? &transaction->ops[i] : NULL;
     return NULL;
 }
 
@@ -503,7 +503,7 @@ static void reads_connect(struct check *check, size_t reader)
         const struct history_op *op = &transaction->ops[i];
         size_t place, next, found;
 
-        if (op->kind != HISTORY_READ || op_before(transaction, i))
+        if (op->kind != CHECKED_READ || op_before(transaction, i))
             continue;
         found = place_find(check, reader, op, &place);
         if (found == 0)

@@ -20,11 +20,11 @@
 #include "base/arena.h"
 
 enum history_op_kind {
-    HISTORY_READ,    /* saw version; 0: the item was not there */
-    HISTORY_PRESENT, /* saw that the item is there, not which version */
-    HISTORY_OTHER,   /* saw that its version is not this one */
-    HISTORY_WRITE,   /* wrote version, never 0 and never used twice */
-    HISTORY_DELETE,
+    CHECKED_READ,    /* saw version; 0: the item was not there */
+    CHECKED_PRESENT, /* saw that the item is there, not which version */
+    CHECKED_OTHER,   /* saw that its version is not this one */
+    CHECKED_WRITE,   /* wrote version, never 0 and never used twice */
+    CHECKED_DELETE,
 };
 
 struct history_op {
@@ -38,9 +38,9 @@ struct history_op {
 };
 
 enum history_outcome {
-    HISTORY_COMMITTED, /* also what only read, or was refused for what it saw */
-    HISTORY_ABORTED,   /* nothing of it may ever be seen */
-    HISTORY_UNKNOWN,   /* asked for its commit and was not told: all of it happened, or nothing */
+    CHECKED_COMMITTED, /* also what only read, or was refused for what it saw */
+    CHECKED_ABORTED,   /* nothing of it may ever be seen */
+    CHECKED_UNKNOWN,   /* asked for its commit and was not told: all of it happened, or nothing */
 };
 
 /* What one client did at once. */

@@ -21,42 +21,42 @@ enum { X, Y, Z, ITEMS };
     }
 #define REFUSED(began, asked, ended, ...)                                                          \
     {                                                                                              \
-        .outcome = HISTORY_ABORTED, .began_ns = (began), .asked_ns = (asked), .ended_ns = (ended), \
+        .outcome = CHECKED_ABORTED, .began_ns = (began), .asked_ns = (asked), .ended_ns = (ended), \
         OPS(__VA_ARGS__)                                                                           \
     }
 #define UNKNOWN(began, asked, settled, ...)                                                        \
     {                                                                                              \
-        .outcome = HISTORY_UNKNOWN, .began_ns = (began), .asked_ns = (asked),                      \
+        .outcome = CHECKED_UNKNOWN, .began_ns = (began), .asked_ns = (asked),                      \
         .ended_ns = (settled), OPS(__VA_ARGS__)                                                    \
     }
 #define PLAIN_UNKNOWN(began, settled, ...)                                                         \
     {                                                                                              \
-        .outcome = HISTORY_UNKNOWN, .plain = true, .began_ns = (began), .asked_ns = (began),       \
+        .outcome = CHECKED_UNKNOWN, .plain = true, .began_ns = (began), .asked_ns = (began),       \
         .ended_ns = (settled), OPS(__VA_ARGS__)                                                    \
     }
 #define READ(item_, version_)                                                                      \
     {                                                                                              \
-        .kind = HISTORY_READ, .item = (item_), .version = (version_)                               \
+        .kind = CHECKED_READ, .item = (item_), .version = (version_)                               \
     }
 #define READ_LSN(item_, version_, lsn_)                                                            \
     {                                                                                              \
-        .kind = HISTORY_READ, .item = (item_), .version = (version_), .lsn = (lsn_)                \
+        .kind = CHECKED_READ, .item = (item_), .version = (version_), .lsn = (lsn_)                \
     }
 #define WRITE(item_, version_, lsn_)                                                               \
     {                                                                                              \
-        .kind = HISTORY_WRITE, .item = (item_), .version = (version_), .lsn = (lsn_)               \
+        .kind = CHECKED_WRITE, .item = (item_), .version = (version_), .lsn = (lsn_)               \
     }
 #define DELETE(item_, lsn_)                                                                        \
     {                                                                                              \
-        .kind = HISTORY_DELETE, .item = (item_), .lsn = (lsn_)                                     \
+        .kind = CHECKED_DELETE, .item = (item_), .lsn = (lsn_)                                     \
     }
 #define PRESENT(item_)                                                                             \
     {                                                                                              \
-        .kind = HISTORY_PRESENT, .item = (item_)                                                   \
+        .kind = CHECKED_PRESENT, .item = (item_)                                                   \
     }
 #define OTHER(item_, version_)                                                                     \
     {                                                                                              \
-        .kind = HISTORY_OTHER, .item = (item_), .version = (version_)                              \
+        .kind = CHECKED_OTHER, .item = (item_), .version = (version_)                              \
     }
 
 #define CHECK(report, transactions)                                                                \
@@ -175,7 +175,7 @@ static void a_read_before_the_commit_was_asked_for_is_dirty(void **state UNUSED)
     struct history_transaction all[] = {
         T(1, 2, 3, WRITE(X, 1, 1)),
         T(4, 8, 9, WRITE(X, 2, 2)),
-        T(5, 10, 11, {.kind = HISTORY_READ, .item = X, .version = 2, .at_ns = 6}),
+        T(5, 10, 11, {.kind = CHECKED_READ, .item = X, .version = 2, .at_ns = 6}),
     };
     struct checker_report report;
 

@@ -69,7 +69,7 @@ static void given_up(struct client *client, struct note *note, const char *what,
     if (!is_unknown(client, err) && !is_refusal(client, err))
         unexpected(client, what, err);
     client->refused++;
-    note_end(note, client->recorder, HISTORY_ABORTED);
+    note_end(note, client->recorder, CHECKED_ABORTED);
 }
 
 /* --- The container --------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static bool write_in(struct client *client, struct transaction *transaction, str
         given_up(client, note, "transaction_write", &err);
         return false;
     }
-    note_op(note, delete ? HISTORY_DELETE : HISTORY_WRITE, index, version);
+    note_op(note, delete ? CHECKED_DELETE : CHECKED_WRITE, index, version);
     return true;
 }
 
@@ -217,13 +217,13 @@ static void commit_noted(struct client *client, struct transaction *transaction,
     if (transaction_commit(transaction, &err)) {
         for (size_t i = 0; i < note->write_count; i++)
             note_lsn(note, i, transaction_result(transaction, i).lsn);
-        note_end(note, client->recorder, HISTORY_COMMITTED);
+        note_end(note, client->recorder, CHECKED_COMMITTED);
     } else if (is_conflict(&err)) {
         client->conflicts++;
-        note_end(note, client->recorder, HISTORY_ABORTED);
+        note_end(note, client->recorder, CHECKED_ABORTED);
     } else if (is_unknown(client, &err)) {
         client->unknown++;
-        note_end(note, client->recorder, HISTORY_UNKNOWN);
+        note_end(note, client->recorder, CHECKED_UNKNOWN);
     } else {
         given_up(client, note, "transaction_commit", &err);
     }
@@ -240,7 +240,7 @@ static bool enter_noted(struct client *client, struct transaction *transaction, 
     if (transaction_enter(transaction, &scope, bytes, &err))
         return true;
     if (client->clients->place.moves && (is_conflict(&err) || err.code == ERROR_NOT_SUPPORTED))
-        note_end(note, client->recorder, HISTORY_ABORTED);
+        note_end(note, client->recorder, CHECKED_ABORTED);
     else
         given_up(client, note, "transaction_enter", &err);
     return false;
@@ -273,7 +273,7 @@ static void transact(struct client *client, bool write, bool both)
                  !touch_some(client, transaction, &note, other, write)))
         return;
     if (write && pick(client, 10) == 0)
-        note_end(&note, client->recorder, HISTORY_ABORTED); /* thought better of it */
+        note_end(&note, client->recorder, CHECKED_ABORTED); /* thought better of it */
     else
         commit_noted(client, transaction, &note);
 }
@@ -318,7 +318,7 @@ static void read_plain(struct client *client, uint32_t index)
         given_up(client, &note, "read", &err);
         return;
     }
-    note_end(&note, client->recorder, HISTORY_COMMITTED);
+    note_end(&note, client->recorder, CHECKED_COMMITTED);
 }
 
 /* All items of a logical partition at once: one snapshot. */
@@ -342,7 +342,7 @@ static void read_many(struct client *client)
         note_read(&note, logical * CLIENT_IDS + i,
                   items[i].document.data ? version_of(&items[i]) : 0,
                   items[i].document.data ? items[i].header.lsn : 0);
-    note_end(&note, client->recorder, HISTORY_COMMITTED);
+    note_end(&note, client->recorder, CHECKED_COMMITTED);
 }
 
 /* What a plain write saw, by its answer, or would have to see: created is what it was told. */
@@ -350,22 +350,22 @@ static void note_seen(struct note *note, uint32_t index, enum transaction_verb v
                       uint64_t if_version)
 {
     if (if_version)
-        note_op(note, HISTORY_READ, index, if_version);
+        note_op(note, CHECKED_READ, index, if_version);
     else if (verb == TRANSACTION_CREATE || created)
-        note_op(note, HISTORY_READ, index, 0);
+        note_op(note, CHECKED_READ, index, 0);
     else
-        note_op(note, HISTORY_PRESENT, index, 0);
+        note_op(note, CHECKED_PRESENT, index, 0);
 }
 
 static bool note_refused(struct note *note, uint32_t index, const struct error *err,
                          uint64_t if_version)
 {
     if (err->code == ERROR_ITEM_EXISTS)
-        note_op(note, HISTORY_PRESENT, index, 0);
+        note_op(note, CHECKED_PRESENT, index, 0);
     else if (err->code == ERROR_ITEM_MISSING)
-        note_op(note, HISTORY_READ, index, 0);
+        note_op(note, CHECKED_READ, index, 0);
     else if (err->code == ERROR_PRECONDITION_FAILED)
-        note_op(note, HISTORY_OTHER, index, if_version);
+        note_op(note, CHECKED_OTHER, index, if_version);
     else
         return false;
     return true;
@@ -380,13 +380,13 @@ static void write_failed(struct client *client, struct note *note, uint32_t inde
 
     if (unknown && verb != TRANSACTION_UPSERT)
         note_seen(note, index, verb, false, if_version);
-    note_op(note, version ? HISTORY_WRITE : HISTORY_DELETE, index, version);
+    note_op(note, version ? CHECKED_WRITE : CHECKED_DELETE, index, version);
     if (!unknown) {
         given_up(client, note, "write", err);
         return;
     }
     client->unknown++;
-    note_end(note, client->recorder, HISTORY_UNKNOWN);
+    note_end(note, client->recorder, CHECKED_UNKNOWN);
 }
 
 static void write_plain(struct client *client, uint32_t index)
@@ -416,7 +416,7 @@ static void write_plain(struct client *client, uint32_t index)
     }
     if (item_operation_run(&op, &err)) {
         note_seen(&note, index, verb, op.result.created, if_version);
-        note_op(&note, version ? HISTORY_WRITE : HISTORY_DELETE, index, version);
+        note_op(&note, version ? CHECKED_WRITE : CHECKED_DELETE, index, version);
         note_lsn(&note, 0, op.result.lsn);
         if (version)
             learn(client, index, &op.result.item);
@@ -424,7 +424,7 @@ static void write_plain(struct client *client, uint32_t index)
         write_failed(client, &note, index, verb, version, if_version, &err);
         return;
     }
-    note_end(&note, client->recorder, HISTORY_COMMITTED);
+    note_end(&note, client->recorder, CHECKED_COMMITTED);
 }
 
 /* --- All of them ----------------------------------------------------------------------------- */

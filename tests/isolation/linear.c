@@ -168,24 +168,24 @@ static bool step_make(const struct history_transaction *transaction, size_t inde
     struct step step = {.from_ns =
                             transaction->plain ? transaction->began_ns : transaction->asked_ns,
                         .to_ns = transaction->ended_ns,
-                        .unknown = transaction->outcome == HISTORY_UNKNOWN,
+                        .unknown = transaction->outcome == CHECKED_UNKNOWN,
                         .transaction = index};
     bool any = false;
 
-    if (transaction->outcome == HISTORY_ABORTED)
+    if (transaction->outcome == CHECKED_ABORTED)
         return false;
     for (size_t i = 0; i < transaction->op_count; i++) {
         const struct history_op *op = &transaction->ops[i];
 
         if (op->item != item)
             continue;
-        if (op->kind == HISTORY_WRITE || op->kind == HISTORY_DELETE) {
+        if (op->kind == CHECKED_WRITE || op->kind == CHECKED_DELETE) {
             step.writes = true;
-            step.after = op->kind == HISTORY_WRITE ? op->version : 0;
+            step.after = op->kind == CHECKED_WRITE ? op->version : 0;
         } else if (!any) {
-            step.sees_version = op->kind == HISTORY_READ;
-            step.sees_present = op->kind == HISTORY_PRESENT;
-            step.sees_other = op->kind == HISTORY_OTHER;
+            step.sees_version = op->kind == CHECKED_READ;
+            step.sees_present = op->kind == CHECKED_PRESENT;
+            step.sees_other = op->kind == CHECKED_OTHER;
             step.version = op->version;
         }
         any = true;

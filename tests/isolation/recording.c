@@ -32,16 +32,16 @@ void note_op(struct note *note, enum history_op_kind kind, uint32_t item, uint64
 
     assert(note->transaction.op_count < NOTE_OPS_MAX);
     *op = (struct history_op){.kind = kind, .item = item, .version = version};
-    if (kind == HISTORY_READ)
+    if (kind == CHECKED_READ)
         op->at_ns = clock_monotonic_ns();
-    if (kind == HISTORY_WRITE || kind == HISTORY_DELETE)
+    if (kind == CHECKED_WRITE || kind == CHECKED_DELETE)
         note->writes[note->write_count++] = note->transaction.op_count;
     note->transaction.op_count++;
 }
 
 void note_read(struct note *note, uint32_t item, uint64_t version, uint64_t lsn)
 {
-    note_op(note, HISTORY_READ, item, version);
+    note_op(note, CHECKED_READ, item, version);
     note->ops[note->transaction.op_count - 1].lsn = partition_lsn_low(lsn);
 }
 
@@ -92,7 +92,7 @@ struct history recorders_history(const struct recorder *recorders, size_t count,
     for (size_t t = 0; t < history.count; t++) {
         struct history_transaction *transaction = &history.transactions[t];
 
-        if (transaction->outcome == HISTORY_UNKNOWN)
+        if (transaction->outcome == CHECKED_UNKNOWN)
             transaction->ended_ns = moment_after(settled, settled_count, transaction->ended_ns);
     }
     return history;

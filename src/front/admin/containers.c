@@ -59,9 +59,32 @@ static void database_append(struct admin_call *call, const struct database *data
     BUF_APPEND(out, "]}");
 }
 
-bool admin_databases_list(struct admin_call *call, struct error *err UNUSED)
+/* What is kept for change streams, of all accounts, on nodes that serve: for the owner. */
+static bool changes_append(struct admin_call *call, struct error *err)
 {
+    const struct cluster *cluster = catalogue_cluster(call->services->catalogue);
+    struct history_size all = {0}, size;
 
+    if (!admin_is_owner(call))
+        return true;
+    for (size_t i = 0; i < cluster_count(cluster); i++) {
+        if (!cluster_node_serves(cluster_at(cluster, i)))
+            continue;
+        if (!history_size(cluster_at(cluster, i)->engine, &size, err))
+            return false;
+        all.bytes += size.bytes;
+        all.records += size.records;
+    }
+    BUF_APPEND(&call->body, ",\"changes\":{\"bytes\":");
+    buf_append_uint64(&call->body, all.bytes);
+    BUF_APPEND(&call->body, ",\"records\":");
+    buf_append_uint64(&call->body, all.records);
+    BUF_APPEND(&call->body, "}");
+    return true;
+}
+
+bool admin_databases_list(struct admin_call *call, struct error *err)
+{
     BUF_APPEND(&call->body, "{");
     admin_text(&call->body, "account", call->account.id);
     BUF_APPEND(&call->body, ",\"databases\":[");
@@ -70,7 +93,10 @@ bool admin_databases_list(struct admin_call *call, struct error *err UNUSED)
             BUF_APPEND(&call->body, ",");
         database_append(call, account_database(call->account.account, i));
     }
-    BUF_APPEND(&call->body, "]}");
+    BUF_APPEND(&call->body, "]");
+    if (!changes_append(call, err))
+        return false;
+    BUF_APPEND(&call->body, "}");
     call->status = 200;
     return true;
 }

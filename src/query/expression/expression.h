@@ -85,6 +85,8 @@ struct query_build {
     size_t nodes;
     uint64_t fold_work; /* of computing constant subtrees, so far */
     size_t fold_bytes;  /* of what they came to */
+    const char *script; /* by which word of the language it calls functions of users, where that
+                           is for the front to know; NULL: by none so far */
     bool failed;
     struct error error; /* the first */
 };

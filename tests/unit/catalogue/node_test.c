@@ -360,6 +360,32 @@ static void a_rebalance_goes_on_after_a_restart_and_ends_by_itself(void **state)
     assert_false(status->rebalancing);
 }
 
+static void a_store_that_was_opened_here_is_of_this_format(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(memory_free) struct node_table *table = MEMORY_NEW(struct node_table);
+    struct error err;
+
+    assert_ok(catalogue_nodes_peek(bench->guards[0], table, &err), &err);
+    assert_int_equal(table->format, NODE_TABLE_FORMAT);
+}
+
+static void a_table_of_a_newer_format_is_refused_by_name(void **state UNUSED)
+{
+    CLEANUP(memory_free) struct node_table *table = MEMORY_NEW(struct node_table);
+    CLEANUP(buf_done) struct buf document;
+    struct error err;
+    size_t begin;
+
+    buf_init(&document, BUF_DEFAULT_MAX);
+    begin = document_begin(&document);
+    document_append_int64(&document, SLICE("format"), NODE_TABLE_FORMAT + 1);
+    document_end(&document, begin);
+    assert_false(node_table_parse(buf_slice(&document), table, &err));
+    assert_int_equal(err.code, ERROR_STORE_VERSION);
+    assert_contains(err.message, "newer than");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -373,6 +399,8 @@ int main(void)
         TEST(a_node_that_was_away_when_the_catalogue_was_read_is_read_when_it_comes),
         TEST(rules_are_carried_out_and_what_cannot_be_is_told),
         TEST(a_rebalance_goes_on_after_a_restart_and_ends_by_itself),
+        TEST(a_store_that_was_opened_here_is_of_this_format),
+        cmocka_unit_test(a_table_of_a_newer_format_is_refused_by_name),
     };
 
     return cmocka_run_group_tests_name("catalogue/node", tests, NULL, NULL);

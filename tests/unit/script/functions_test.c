@@ -162,9 +162,35 @@ static void a_whole_batch_of_rows_travels_at_once(void **state UNUSED)
     script_functions_free(TAKE(functions));
 }
 
+static void a_function_can_be_added_between_two_calls(void **state UNUSED)
+{
+    CLEANUP(script_bench_done) struct script_bench bench;
+    CLEANUP(script_functions_free) struct script_functions *functions = NULL;
+    const struct document_value value = document_int32(3);
+    struct document_value result;
+
+    script_bench_init(&bench, NULL);
+    functions = script_functions_new(bench.pool, &who, NULL, 0);
+    for (size_t i = 0; i < 6; i++) {
+        struct slice source = arena_printf(bench.arena, "function (x) { return x + %zu }", i);
+        struct script_function added = {source, source, source};
+        int64_t number;
+
+        assert_int_equal(script_functions_add(functions, &added), i);
+        assert_true(
+            script_functions_call(functions, i, &value, 1, 1, 0, bench.arena, &result, &bench.err));
+        assert_true(document_to_int64(&result, &number));
+        assert_int_equal(number, 3 + (int64_t)i);
+    }
+    assert_true(
+        script_functions_call(functions, 0, &value, 1, 1, 0, bench.arena, &result, &bench.err));
+    assert_int_equal(result.int32, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_function_can_be_added_between_two_calls),
         cmocka_unit_test(a_function_is_called_once_for_each_row),
         cmocka_unit_test(arguments_and_results_may_be_of_any_kind),
         cmocka_unit_test(functions_see_neither_context_nor_collection),

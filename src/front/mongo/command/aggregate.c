@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/explain.h"
+#include "front/mongo/command/javascript.h"
 #include "front/mongo/command/source.h"
 #include "front/mongo/command/target.h"
 #include "front/mongo/command/view.h"
@@ -165,9 +166,11 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     options.variables =
         mongo_cluster_time_variable(mongo_cluster_time_read(&call->mongo->time), &build);
     options.variable_count = 1;
-    if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err))
+    if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err) ||
+        !mongo_javascript_check(call, build.script, err))
         return false;
     cursor->reading.plan = pipeline.plan;
+    cursor->reading.script = build.script;
     if (is_value(&aggregate.hint))
         cursor->reading.hint = query_value_copy(&aggregate.hint, cursor->arena);
     if (!mongo_reading_hint(&cursor->reading, cursor->arena, err))

@@ -75,6 +75,7 @@ struct mongo_session {
 };
 
 struct mongo_retry;
+struct mongo_javascript;
 struct mongo_transact;
 
 struct mongo_explaining; /* explain.h */
@@ -105,11 +106,12 @@ struct mongo_call {
     struct mongo_explaining *explaining; /* the command is explained; NULL: it is carried out */
     struct slice duplicate_pattern, duplicate_value; /* of the last 11000 of a unique index */
 
-    struct mongo_logical *logical;   /* the session, while the call has it; NULL: none */
-    int64_t number;                  /* of the command in its session, where it has one */
-    struct mongo_transact *transact; /* that it is a part of; NULL: none */
-    struct error *unwritten;         /* the first write error within it; NULL: none */
-    struct mongo_retry *retry;       /* of writes that may be sent again; NULL: it is none */
+    struct mongo_logical *logical;       /* the session, while the call has it; NULL: none */
+    int64_t number;                      /* of the command in its session, where it has one */
+    struct mongo_transact *transact;     /* that it is a part of; NULL: none */
+    struct error *unwritten;             /* the first write error within it; NULL: none */
+    struct mongo_javascript *javascript; /* what it runs of the client's; NULL: nothing so far */
+    struct mongo_retry *retry;           /* of writes that may be sent again; NULL: it is none */
 
     bool watches;           /* it reads a change stream */
     struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */

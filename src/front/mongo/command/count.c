@@ -1,7 +1,7 @@
 /* count and distinct. */
 #include "document/order.h"
 #include "front/mongo/command/arguments.h"
-#include "front/mongo/command/reading.h"
+#include "front/mongo/command/view.h"
 #include "query/value/set.h"
 #include "query/value/value.h"
 
@@ -12,6 +12,11 @@ enum {
     STEPS_MAX = 1000000,
     SHOWN_FIRST = 16
 };
+
+static bool is_given(const struct document_value *value)
+{
+    return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
+}
 
 /* --- count ----------------------------------------------------------------------------------- */
 
@@ -60,6 +65,58 @@ static bool reading_drain(struct mongo_call *call, const struct mongo_collection
     return true;
 }
 
+static uint64_t limit_of(const struct count *count)
+{
+    return !count->limit      ? UINT64_MAX
+           : count->limit < 0 ? 0 - (uint64_t)count->limit
+                              : (uint64_t)count->limit;
+}
+
+static bool is_view(const struct error *err, const struct document_value *hint)
+{
+    return mongo_error_code(err) == MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW && !is_given(hint);
+}
+
+/* Every document that a view shows of those the query matches, for the page; blocks. */
+static bool view_drain(struct mongo_call *call, const struct mongo_namespace *name,
+                       struct slice match, struct slice collation, struct mongo_page *page,
+                       struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    const struct document_value filter = document_object(match);
+    struct mongo_view_query query = {.name = name, .collation = collation};
+    struct mongo_reading reading = {.limit = UINT64_MAX};
+    CLEANUP(buf_done) struct buf stages;
+    struct mongo_view view;
+    uint32_t count = 0;
+    size_t begin;
+
+    buf_init(&stages, BUF_DEFAULT_MAX);
+    begin = document_begin(&stages);
+    if (match.data)
+        mongo_stage_append(&stages, &count, "$match", &filter);
+    document_end(&stages, begin);
+    query.pipeline = buf_slice(&stages);
+    return mongo_view_open(call, &query, call->arena, &view, &reading, &collection, err) &&
+           reading_drain(call, &collection, &reading, page, err);
+}
+
+/* Of a view: what is skipped and limited is that of the number. */
+static bool view_count(struct mongo_call *call, const struct mongo_namespace *name,
+                       const struct count *count, struct error *err)
+{
+    uint64_t number = 0;
+    struct mongo_page page = {
+        .rows_max = PAGE_ROWS, .bytes_max = PAGE_BYTES, .row = row_count, .self = &number};
+
+    if (!mongo_call_blocks(call) ||
+        !view_drain(call, name, count->query, count->collation, &page, err))
+        return false;
+    number = number > (uint64_t)count->skip ? number - (uint64_t)count->skip : 0;
+    number_append(&call->reply, MIN(number, limit_of(count)));
+    return true;
+}
+
 /* A negative limit means the same as its amount. Without one the documents need not be seen one by
  * one: entries of an index may do, or the numbers that partitions keep. */
 bool mongo_count(struct mongo_call *call, struct error *err)
@@ -83,7 +140,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &count, err))
         return false;
     if (!mongo_collection_open(call, &name, &collection, err))
-        return false;
+        return is_view(err, &count.hint) && view_count(call, &name, &count, err);
     if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
         reading.collation = count.collation;
@@ -93,11 +150,9 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         if (reading.counts)
             page.row = row_total;
         reading.skip = (uint64_t)count.skip;
-        reading.limit = !count.limit      ? UINT64_MAX
-                        : count.limit < 0 ? 0 - (uint64_t)count.limit
-                                          : (uint64_t)count.limit;
+        reading.limit = limit_of(&count);
         page.self = &number;
-        if (!mongo_reading_prepare(&reading, call->arena, err) ||
+        if (!mongo_reading_prepare(call, &reading, call->arena, err) ||
             !reading_drain(call, &collection, &reading, &page, err))
             return false;
         if (reading.counts)
@@ -258,9 +313,10 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
         .rows_max = PAGE_ROWS, .bytes_max = PAGE_BYTES, .row = row_gather, .self = gathering};
 
     if (!mongo_collection_open(call, name, &collection, err))
-        return false;
+        return is_view(err, &distinct->hint) && mongo_call_blocks(call) &&
+               view_drain(call, name, distinct->query, distinct->collation, &page, err);
     return !mongo_collection_exists(&collection) ||
-           (mongo_reading_prepare(&reading, call->arena, err) &&
+           (mongo_reading_prepare(call, &reading, call->arena, err) &&
             reading_drain(call, &collection, &reading, &page, err));
 }
 

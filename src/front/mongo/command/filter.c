@@ -9,8 +9,11 @@ bool mongo_filter_compile(struct slice filter, struct query_build *build,
     const struct mongo_match_options options = {.expression = mongo_expression_hook};
 
     *ret_filter = NULL;
-    return !filter.data || !document_count(filter) ||
-           mongo_match_compile(filter, &options, build, ret_filter, err);
+    if (filter.data && document_count(filter) &&
+        !mongo_match_compile(filter, &options, build, ret_filter, err))
+        return false;
+    return !build->script || mongo_error_set(err, MONGO_QUERY_FEATURE_NOT_ALLOWED,
+                                             "%s is not allowed in this context", build->script);
 }
 
 bool mongo_filter_is_plain(const struct document_value *value)

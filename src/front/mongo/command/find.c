@@ -4,7 +4,6 @@
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/told.h"
 #include "front/mongo/command/view.h"
-#include "front/mongo/pipeline/pipeline.h"
 #include "query/value/value.h"
 
 struct find {
@@ -125,21 +124,11 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
         reading->hint = query_value_copy(&find->hint, cursor->arena);
     reading->skip = (uint64_t)find->skip;
     reading->limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
-    return mongo_reading_prepare(reading, cursor->arena, err) &&
+    return mongo_reading_prepare(call, reading, cursor->arena, err) &&
            mongo_cursor_first(call, TAKE(cursor), collection, &terms, err);
 }
 
 /* --- Views ----------------------------------------------------------------------------------- */
-
-static void stage_append(struct buf *out, uint32_t *stages, const char *name,
-                         const struct document_value *value)
-{
-    char text[DOCUMENT_INDEX_SIZE];
-    size_t stage = document_append_object_begin(out, document_index_key((*stages)++, text));
-
-    document_append(out, slice_of_text(name), value);
-    document_end(out, stage);
-}
 
 /* What find asks for, as the pipeline that does it. */
 static struct slice find_pipeline(const struct find *find, struct arena *arena)
@@ -156,15 +145,15 @@ static struct slice find_pipeline(const struct find *find, struct arena *arena)
     buf_init(&out, SIZE_MAX / 2);
     begin = document_begin(&out);
     if (is_given(find->filter))
-        stage_append(&out, &stages, "$match", &filter);
+        mongo_stage_append(&out, &stages, "$match", &filter);
     if (is_given(find->sort))
-        stage_append(&out, &stages, "$sort", &sort);
+        mongo_stage_append(&out, &stages, "$sort", &sort);
     if (find->skip)
-        stage_append(&out, &stages, "$skip", &skip);
+        mongo_stage_append(&out, &stages, "$skip", &skip);
     if (find->limit)
-        stage_append(&out, &stages, "$limit", &limit);
+        mongo_stage_append(&out, &stages, "$limit", &limit);
     if (is_given(find->projection))
-        stage_append(&out, &stages, "$project", &projection);
+        mongo_stage_append(&out, &stages, "$project", &projection);
     document_end(&out, begin);
     return arena_copy(arena, buf_slice(&out));
 }
@@ -176,27 +165,16 @@ static bool find_in_view(struct mongo_call *call, const struct mongo_namespace *
     CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = NULL;
     const struct mongo_batch_terms terms = {
         .given = batch_is_given(call), .size = find->batch_size, .single = find->single_batch};
-    struct mongo_pipeline_options options = {.database = name->database,
-                                             .collection = name->collection,
-                                             .let = find->let,
-                                             .collation = find->collation,
-                                             .host = mongo_pipeline_host_of(call)};
-    struct query_build build;
-    struct mongo_pipeline pipeline;
+    struct mongo_view_query query = {.name = name, .let = find->let, .collation = find->collation};
     struct mongo_view view;
 
-    if (!mongo_call_blocks(call) || !mongo_view_resolve(call, name, &view, err))
+    if (!mongo_call_blocks(call))
         return false;
     cursor = mongo_cursor_new(call, name);
-    cursor->base = arena_copy(cursor->arena, view.on.collection);
-    options.prefix = view.pipeline;
-    build = (struct query_build){
-        .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
-    if (!mongo_pipeline_compile(find_pipeline(find, cursor->arena), &options, &build, &pipeline,
-                                err) ||
-        !mongo_collection_open(call, &view.on, &collection, err))
+    query.pipeline = find_pipeline(find, cursor->arena);
+    if (!mongo_view_open(call, &query, cursor->arena, &view, &cursor->reading, &collection, err))
         return false;
-    cursor->reading.plan = pipeline.plan;
+    cursor->base = arena_copy(cursor->arena, view.on.collection);
     return mongo_cursor_first(call, TAKE(cursor), &collection, &terms, err);
 }
 

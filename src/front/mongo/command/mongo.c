@@ -7,6 +7,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/command/javascript.h"
 #include "front/mongo/command/labels.h"
 #include "front/mongo/command/permit.h"
 #include "front/mongo/command/session.h"
@@ -318,6 +319,7 @@ static bool account_is_made(const struct mongo_call *call)
 static bool call_run(struct front_call *front, struct error *err)
 {
     struct mongo_call *call = mongo_of(front);
+    bool fine;
 
     reply_begin(call);
     if (!message_read(call, err) || !command_find(call, err) || !mongo_fail_meet(call, err) ||
@@ -333,7 +335,9 @@ static bool call_run(struct front_call *front, struct error *err)
         return false;
     if (!mongo_session_enter(call, err))
         return false;
-    return mongo_session_leave(call, call->command->run(call, err), err);
+    fine = call->command->run(call, err);
+    mongo_javascript_done(call);
+    return mongo_session_leave(call, fine, err);
 }
 
 static uint64_t call_part(const struct front_call *front)

@@ -36,6 +36,7 @@ struct mongo_options {
     size_t transactions_max;      /* open at a time; of one account half of them */
     int64_t transaction_ms;       /* one is open so long at most */
     size_t transaction_bytes_max; /* what one may hold */
+    bool javascript;              /* $where, $function, $accumulator and mapReduce are there */
     bool test_commands;           /* configureFailPoint is there */
 };
 

@@ -42,6 +42,7 @@ static const struct rule {
     {"count", COLLECTION, A(FIND)},
     {"distinct", COLLECTION, A(FIND)},
     {"aggregate", COLLECTION, A(FIND)},
+    {"mapReduce", COLLECTION, A(FIND)}, /* and what it writes to: map_reduce.c */
     {"explain", COLLECTION, A(FIND)},
     {"insert", COLLECTION, A(INSERT)},
     {"update", COLLECTION, A(UPDATE)},

@@ -4,8 +4,10 @@
 #include "front/kit/queries.h"
 #include "front/mongo/command/explain.h"
 #include "front/mongo/command/indexes.h"
+#include "front/mongo/command/javascript.h"
 #include "front/mongo/command/told.h"
 #include "front/mongo/command/virtual.h"
+#include "front/mongo/expression/javascript.h"
 #include "front/mongo/pipeline/sort.h"
 #include "front/mongo/projection/projection.h"
 #include "query/expression/item.h"
@@ -149,10 +151,12 @@ bool mongo_command_let(struct slice let, uint64_t cluster_time, struct query_bui
     return true;
 }
 
-bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, struct error *err)
+bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *reading,
+                           struct arena *arena, struct error *err)
 {
     struct mongo_match_options options = {.expression = mongo_expression_hook,
-                                          .expression_self = &reading->expressions};
+                                          .expression_self = &reading->expressions,
+                                          .where = mongo_where_hook};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     const struct query_expression *filter = NULL, *select;
@@ -185,9 +189,12 @@ bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena, s
                                         .fingerprint = fingerprint_of(reading)};
     if (reading->counts)
         count_plan(reading, &build);
-    if (build.failed)
+    reading->script = build.script;
+    if (build.failed) {
         *err = build.error;
-    return !build.failed;
+        return false;
+    }
+    return mongo_javascript_check(call, build.script, err);
 }
 
 /* --- Hints ----------------------------------------------------------------------------------- */
@@ -280,6 +287,8 @@ static bool virtual_page(struct mongo_call *call, const struct mongo_virtual *ma
                                                .deadline_ms = page->deadline_ms,
                                                .cancelled = call->cancelled},
                                     .arena = call->arena,
+                                    .udf = reading->script ? mongo_javascript_host(call)
+                                                           : (struct query_udf_host){0},
                                     .row = page->row,
                                     .self = page->self};
     struct mongo_rows rows;
@@ -373,6 +382,8 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
 
     if (call->explaining && !call->explaining->begun)
         return mongo_explain_reading(call, collection, reading, err);
+    if (reading->script)
+        request.udf = mongo_javascript_host(call);
     if (collection->made)
         return virtual_page(call, collection->made, reading, page, err);
     if (collection->container) {

@@ -29,12 +29,14 @@ struct mongo_reading {
     const struct mongo_match *match;
     struct mongo_expression_options expressions; /* the variables of let, the collator */
 
+    const char *script; /* by which word JavaScript is called; NULL: none is */
+
     bool in_memory; /* nothing may be kept on disk */
 };
 
 /* Compiles it. What it needs is copied into the arena. */
-NODISCARD bool mongo_reading_prepare(struct mongo_reading *reading, struct arena *arena,
-                                     struct error *err);
+NODISCARD bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *reading,
+                                     struct arena *arena, struct error *err);
 
 /* What its hint means besides an index; mongo_reading_prepare does it too. 9: it is none. */
 NODISCARD bool mongo_reading_hint(struct mongo_reading *reading, struct arena *arena,

@@ -248,7 +248,7 @@ static bool collection_look(const struct mongo_collection *collection, struct lo
         .rows_max = PAGE_ROWS, .bytes_max = PAGE_BYTES, .row = document_look, .self = looking};
 
     if (!mongo_deadline(looking->call, &page.deadline_ms, err) ||
-        !mongo_reading_prepare(&reading, looking->call->arena, err))
+        !mongo_reading_prepare(looking->call, &reading, looking->call->arena, err))
         return false;
     do {
         CLEANUP(arena_free) struct arena *scratch = arena_new();

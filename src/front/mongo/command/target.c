@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/command/javascript.h"
 #include "front/mongo/command/validation.h"
 #include "item/bulk.h"
 
@@ -279,7 +280,7 @@ static bool there_find(struct filling *filling, struct slice filter, struct ther
 
     there->found = false;
     if (!mongo_deadline(filling->call, &page.deadline_ms, err) ||
-        !mongo_reading_prepare(&reading, there->arena, err))
+        !mongo_reading_prepare(filling->call, &reading, there->arena, err))
         return false;
     do /* a page may end early, for its time was up */
         if (!mongo_reading_page(filling->call, &filling->collection, &reading, &page, err))
@@ -323,6 +324,8 @@ static bool pipeline_apply(struct filling *filling, struct slice before, struct 
     context.slot_count = ARRAY_LEN(slots);
     context.order = DOCUMENT_ORDER_MONGO;
     context.keep_nonfinite = true;
+    if (filling->call->options->javascript)
+        context.udf = mongo_javascript_host(filling->call);
     if (!query_evaluate(filling->merge, &context, &value, err))
         return false;
     *ret_after = arena_copy(arena, value.document);
@@ -494,7 +497,8 @@ static bool merge_compile(struct filling *filling, struct error *err)
     if (target->let.data && !mongo_expression_let(target->let, &incoming, &build, &scope.variables,
                                                   &scope.variable_count, err))
         return false;
-    return mongo_pipeline_update(target->pipeline, &scope, &build, &filling->merge, err);
+    return mongo_pipeline_update(target->pipeline, &scope, &build, &filling->merge, err) &&
+           mongo_javascript_check(filling->call, build.script, err);
 }
 
 static bool merge_run(struct filling *filling, struct error *err)

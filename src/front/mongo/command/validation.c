@@ -20,9 +20,12 @@ static bool match_compile(struct slice filter, struct arena *arena,
 
     if (!mongo_match_parse(filter, &options, &build, ret_match, err))
         return false;
-    if (build.failed)
+    if (build.failed) {
         *err = build.error;
-    return !build.failed;
+        return false;
+    }
+    return !build.script || mongo_error_set(err, MONGO_QUERY_FEATURE_NOT_ALLOWED,
+                                            "%s is not allowed in this context", build.script);
 }
 
 static bool match_ask(const struct mongo_call *call, const struct mongo_match *match,

@@ -1,5 +1,7 @@
 #include "front/mongo/command/view.h"
 
+#include "front/mongo/command/javascript.h"
+
 enum { SHOWN_MAX = 64, PIPELINE_BYTES_MAX = 16 * 1024 * 1024 };
 
 #define SHOWN(text) (int)MIN((text).len, (size_t)SHOWN_MAX), (const char *)(text).data
@@ -70,6 +72,46 @@ bool mongo_view_resolve(const struct mongo_call *call, const struct mongo_namesp
                         struct mongo_view *ret_view, struct error *err)
 {
     return resolve(call, name, NULL, ret_view, err);
+}
+
+bool mongo_view_open(struct mongo_call *call, const struct mongo_view_query *query,
+                     struct arena *arena, struct mongo_view *ret_view,
+                     struct mongo_reading *reading, struct mongo_collection *ret_collection,
+                     struct error *err)
+{
+    struct query_build build = {
+        .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    struct mongo_pipeline_options options = {.database = query->name->database,
+                                             .collection = query->name->collection,
+                                             .let = query->let,
+                                             .collation = query->collation,
+                                             .host = mongo_pipeline_host_of(call)};
+    struct mongo_pipeline pipeline;
+
+    assert(call->may_block);
+    if (!mongo_view_resolve(call, query->name, ret_view, err))
+        return false;
+    options.prefix = ret_view->pipeline;
+    options.variables =
+        mongo_cluster_time_variable(mongo_cluster_time_read(&call->mongo->time), &build);
+    options.variable_count = 1;
+    if (!mongo_pipeline_compile(query->pipeline, &options, &build, &pipeline, err) ||
+        !mongo_javascript_check(call, build.script, err) ||
+        !mongo_collection_open(call, &ret_view->on, ret_collection, err))
+        return false;
+    reading->plan = pipeline.plan;
+    reading->script = build.script;
+    return true;
+}
+
+void mongo_stage_append(struct buf *out, uint32_t *stages, const char *name,
+                        const struct document_value *value)
+{
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t stage = document_append_object_begin(out, document_index_key((*stages)++, text));
+
+    document_append(out, slice_of_text(name), value);
+    document_end(out, stage);
 }
 
 /* A view is read: it neither writes nor follows changes. */

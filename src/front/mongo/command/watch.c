@@ -96,6 +96,9 @@ static bool stages_compile(const struct mongo_watch *watch, const struct mongo_c
 
     if (!mongo_pipeline_compile(watch->pipeline, &options, &build, &pipeline, err))
         return false;
+    if (build.script)
+        return mongo_error_set(err, MONGO_QUERY_FEATURE_NOT_ALLOWED,
+                               "%s is not allowed in a change stream", build.script);
     *ret_plan = pipeline.plan;
     return true;
 }

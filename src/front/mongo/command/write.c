@@ -9,6 +9,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/filter.h"
 #include "front/mongo/command/indexes.h"
+#include "front/mongo/command/javascript.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/retry.h"
 #include "front/mongo/command/told.h"
@@ -168,6 +169,8 @@ static void context_begin(struct query_context *context, struct query_slot *slot
     context->slot_count = 1;
     context->order = DOCUMENT_ORDER_MONGO;
     context->keep_nonfinite = true;
+    if (writing->call->options->javascript)
+        context->udf = mongo_javascript_host(writing->call);
 }
 
 static struct mongo_update_input input_of(const struct writing *writing, struct slice document,
@@ -613,7 +616,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
                                         .multi = deletion.limit == 0,
                                         .upserted = document_undefined()};
     ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
-    return mongo_reading_prepare(&ret_statement->reading, call->arena, err);
+    return mongo_reading_prepare(call, &ret_statement->reading, call->arena, err);
 }
 
 struct change {
@@ -680,7 +683,8 @@ static bool update_prepare(struct mongo_call *call, const struct changing *chang
                                    mongo_type_name(changing->constants->type));
         scope.constants = changing->constants->document;
     }
-    return mongo_update_compile(changing->update, &options, &build, &statement->update, err);
+    return mongo_update_compile(changing->update, &options, &build, &statement->update, err) &&
+           mongo_javascript_check(call, build.script, err);
 }
 
 static bool change_read(struct mongo_call *call, struct slice document,
@@ -701,7 +705,7 @@ static bool change_read(struct mongo_call *call, struct slice document,
                                         .upsert = change.upsert,
                                         .upserted = document_undefined()};
     ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
-    return mongo_reading_prepare(&ret_statement->reading, call->arena, err) &&
+    return mongo_reading_prepare(call, &ret_statement->reading, call->arena, err) &&
            update_prepare(call,
                           &(struct changing){&change.u, change.array_filters, &change.variables},
                           ret_statement, err);
@@ -893,6 +897,7 @@ static bool document_show(struct writing *writing, const struct statement *state
     return !fields.data || !document_count(fields) ||
            (mongo_projection_compile(fields, &options, statement->reading.match, &build,
                                      &projection, err) &&
+            mongo_javascript_check(writing->call, build.script, err) &&
             mongo_projection_apply(projection, &slot.value, &context, ret_value, err));
 }
 
@@ -959,7 +964,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
     statement.reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
-    fine = mongo_reading_prepare(&statement.reading, call->arena, err) &&
+    fine = mongo_reading_prepare(call, &statement.reading, call->arena, err) &&
            (asked.remove ||
             update_prepare(call, &(struct changing){&asked.update, asked.array_filters, NULL},
                            &statement, err)) &&

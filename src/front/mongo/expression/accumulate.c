@@ -296,7 +296,17 @@ static bool percentile_compile(struct expression_compile *compile,
     return true;
 }
 
+static bool script_compile(struct expression_compile *compile,
+                           const struct accumulator *accumulator,
+                           const struct document_value *argument, struct mongo_accumulator *ret)
+{
+    (void)accumulator;
+    return expression_script_accumulate(compile, argument, ret->result, &ret->call.argument,
+                                        &ret->result);
+}
+
 static const struct accumulator accumulators[] = {
+    {"$accumulator", QUERY_MAKE_LIST, &op_null, NULL, true, script_compile},
     {"$bottom", QUERY_MAKE_LIST, NULL, NULL, true, top_compile, TOP_ONE | TOP_LAST},
     {"$bottomN", QUERY_MAKE_LIST, NULL, NULL, true, top_compile, TOP_LAST},
     {"$firstN", QUERY_MAKE_LIST, &op_null, NULL, true, some_compile, EXPRESSION_FIRST_N},

@@ -410,7 +410,16 @@ EXPRESSION_COMPUTE(expression_bson_size);
 EXPRESSION_COMPUTE(expression_hashed_key);
 EXPRESSION_COMPUTE(expression_timestamp_part);
 EXPRESSION_PARSE(expression_meta_parse);
-EXPRESSION_PARSE(expression_refused_parse);
+
+/* --- JavaScript (javascript.c) ---------------------------------------------------------------- */
+
+EXPRESSION_PARSE(expression_function_parse);
+/* $accumulator: what each document adds to the list, and what the list comes to. */
+bool expression_script_accumulate(struct expression_compile *compile,
+                                  const struct document_value *argument,
+                                  const struct query_expression *list,
+                                  const struct query_expression **ret_argument,
+                                  const struct query_expression **ret_result);
 bool expression_now(const struct query_expression *expression, struct query_context *context,
                     struct document_value *ret_value, struct error *err);
 

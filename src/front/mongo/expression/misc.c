@@ -233,11 +233,3 @@ EXPRESSION_PARSE(expression_meta_parse)
     return mongo_error_set(compile->err, 17308, "Unsupported argument to $meta: %.*s",
                            SLICE_ARG(value->text));
 }
-
-EXPRESSION_PARSE(expression_refused_parse)
-{
-    (void)value;
-    (void)ret;
-    return mongo_error_set(compile->err, 31264,
-                           "%s is not available: server-side JavaScript is not enabled", op->name);
-}

@@ -21,7 +21,6 @@
 /* In the order of their names: they are found by bisection. */
 const struct expression_operator expression_operators[] = {
     ONE("abs", EXPRESSION_ABS),
-    {"$accumulator", EXPRESSION_OWN, .parse = expression_refused_parse},
     ONE("acos", EXPRESSION_ACOS),
     ONE("acosh", EXPRESSION_ACOSH),
     LIST("add", 0, EXPRESSION_ANY, expression_add, 0),
@@ -93,7 +92,7 @@ const struct expression_operator expression_operators[] = {
      .names = {"n", "input"}, .required = 2, .code_object = 5787801, .code_unknown = 5787901,
      .code_missing = {5787906, 5787907}},
     ONE("floor", EXPRESSION_FLOOR),
-    {"$function", EXPRESSION_OWN, .parse = expression_refused_parse},
+    {"$function", EXPRESSION_OWN, .parse = expression_function_parse},
     {"$getField", EXPRESSION_OWN, .compute = expression_get_field,
      .parse = expression_get_field_parse},
     LIST("gt", 2, 2, expression_compare, QUERY_GREATER),
@@ -249,6 +248,6 @@ const char *mongo_expression_name(size_t number, bool *ret_refused)
 
     if (number >= expression_operator_count)
         return NULL;
-    *ret_refused = op->parse == expression_refused_parse || op->parse == expression_meta_parse;
+    *ret_refused = op->parse == expression_meta_parse;
     return op->name;
 }

@@ -457,7 +457,8 @@ static const struct query_implied *element_imply(const struct query_implying *im
                  false, false);
     if (elements.full)
         return NULL;
-    return imply(implying, node->children[0], &elements);
+    /* {$elemMatch: {}} is true of every element, and still wants one */
+    return query_implied_inexact(implying, imply(implying, node->children[0], &elements));
 }
 
 /* A predicate of the elements themselves. */

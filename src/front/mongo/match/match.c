@@ -122,7 +122,7 @@ static const struct query_kind kind_match = {"match", expression_evaluate, QUERY
 static const struct query_kind kind_sampled = {"sampled match", expression_evaluate, QUERY_UNSTABLE,
                                                expression_imply};
 
-const struct query_expression *mongo_match_expression(const struct mongo_match *match,
+static const struct query_expression *node_expression(const struct mongo_match *match,
                                                       struct query_build *build)
 {
     const struct query_expression **children =
@@ -138,6 +138,55 @@ const struct query_expression *mongo_match_expression(const struct mongo_match *
                       match->expression_count + 1);
     node->match = match;
     return &node->head;
+}
+
+static bool has_expression(const struct match_node *node)
+{
+    if (node->kind == MATCH_EXPRESSION)
+        return true;
+    if (node->kind == MATCH_ALL || node->kind == MATCH_ANY || node->kind == MATCH_NOT)
+        for (size_t i = 0; i < node->count; i++)
+            if (has_expression(node->children[i]))
+                return true;
+    return false;
+}
+
+/* Those children of the root with expressions in them, or those without, as a filter of its own. */
+static const struct mongo_match *half_of(const struct mongo_match *match, bool with,
+                                         struct arena *arena)
+{
+    struct mongo_match *half = ARENA_NEW(arena, struct mongo_match);
+    struct match_node *root = ARENA_NEW(arena, struct match_node);
+    const struct match_node **children =
+        ARENA_ARRAY(arena, const struct match_node *, match->root->count + 1);
+
+    *half = *match;
+    *root = *match->root;
+    root->count = 0;
+    for (size_t i = 0; i < match->root->count; i++)
+        if (has_expression(match->root->children[i]) == with)
+            children[root->count++] = match->root->children[i];
+    root->children = children;
+    half->root = root;
+    if (!with)
+        half->expression_count = 0;
+    return half;
+}
+
+/* A filter that calls scripts is two, so that those are called only for documents that the rest of
+ * it lets through (query/run/ahead.c). */
+const struct query_expression *mongo_match_expression(const struct mongo_match *match,
+                                                      struct query_build *build)
+{
+    const struct mongo_match *plain, *costly;
+
+    if (!build->script || !match->expression_count || match->root->kind != MATCH_ALL)
+        return node_expression(match, build);
+    plain = half_of(match, false, build->arena);
+    costly = half_of(match, true, build->arena);
+    if (!plain->root->count || !costly->root->count)
+        return node_expression(match, build);
+    return query_and(build, node_expression(plain, build), node_expression(costly, build));
 }
 
 bool mongo_match_compile(struct slice filter, const struct mongo_match_options *options,

@@ -24,6 +24,11 @@ struct mongo_match_options {
                        struct query_build *build, const struct query_expression **ret_expression,
                        struct error *err);
     void *expression_self;
+
+    /* The same of what $where holds. NULL: $where has no place in such a filter. */
+    bool (*where)(void *self, const struct document_value *code, struct query_build *build,
+                  const struct query_expression **ret_expression, struct error *err);
+    void *where_self;
 };
 
 /* The filter as an expression that is true or false for a row of a plan; whatever it needs of

@@ -629,12 +629,30 @@ static const struct match_node *logical_node(struct match_parse *parse, struct s
     return slice_equal(name, SLICE("$nor")) ? not_of(parse, node) : node;
 }
 
+/* A node that holds where what hook makes of the value is true for the whole document. */
+static const struct match_node *document_node(
+    struct match_parse *parse, const struct document_value *value,
+    bool (*hook)(void *self, const struct document_value *value, struct query_build *build,
+                 const struct query_expression **ret_expression, struct error *err),
+    void *self)
+{
+    struct match_node *node = match_node_new(parse, MATCH_EXPRESSION, NULL);
+    const struct query_expression **longer;
+
+    if (!hook(self, value, parse->build, &node->expression, parse->err))
+        return NULL;
+    longer = ARENA_ARRAY(parse->build->arena, const struct query_expression *,
+                         parse->expression_count + 1);
+    if (parse->expression_count)
+        memcpy(longer, parse->expressions, parse->expression_count * sizeof *longer);
+    longer[parse->expression_count++] = node->expression;
+    parse->expressions = longer;
+    return node;
+}
+
 static const struct match_node *expression_node(struct match_parse *parse,
                                                 const struct document_value *value)
 {
-    const struct query_expression **longer;
-    struct match_node *node;
-
     if (parse->inner) {
         mongo_error_set(parse->err, MONGO_BAD_VALUE,
                         "$expr can only be applied to the top-level document");
@@ -644,17 +662,22 @@ static const struct match_node *expression_node(struct match_parse *parse,
         return refused(parse, SLICE("$expr"),
                        "expressions of the aggregation language are not "
                        "there yet");
-    node = match_node_new(parse, MATCH_EXPRESSION, NULL);
-    if (!parse->options->expression(parse->options->expression_self, value, parse->build,
-                                    &node->expression, parse->err))
+    return document_node(parse, value, parse->options->expression, parse->options->expression_self);
+}
+
+static const struct match_node *where_node(struct match_parse *parse,
+                                           const struct document_value *value)
+{
+    if (parse->inner) {
+        mongo_error_set(parse->err, MONGO_BAD_VALUE,
+                        "$where can only be applied to the top-level document");
         return NULL;
-    longer = ARENA_ARRAY(parse->build->arena, const struct query_expression *,
-                         parse->expression_count + 1);
-    if (parse->expression_count)
-        memcpy(longer, parse->expressions, parse->expression_count * sizeof *longer);
-    longer[parse->expression_count++] = node->expression;
-    parse->expressions = longer;
-    return node;
+    }
+    if (!parse->options->where) {
+        mongo_error_set(parse->err, MONGO_BAD_VALUE, "$where is not allowed in this context");
+        return NULL;
+    }
+    return document_node(parse, value, parse->options->where, parse->options->where_self);
 }
 
 static const struct match_node *sample_node(struct match_parse *parse,
@@ -720,7 +743,7 @@ static const struct match_node *top_level(struct match_parse *parse, struct slic
     if (slice_equal(name, SLICE("$alwaysTrue")) || slice_equal(name, SLICE("$alwaysFalse")))
         return constant_node(parse, name, value);
     if (slice_equal(name, SLICE("$where")))
-        return refused(parse, name, "filters do not run scripts");
+        return where_node(parse, value);
     if (slice_equal(name, SLICE("$text")))
         return refused(parse, name, "there is no text index");
     if (is_geo(name))

@@ -396,6 +396,9 @@ bool mongo_pipeline_compile(struct slice pipeline, const struct mongo_pipeline_o
 
     if (!mongo_collator_find(options->collation, &p.collator, err))
         return false;
+    if (p.collator && options->prefix.data)
+        return mongo_error_set(err, MONGO_OPTION_NOT_SUPPORTED_ON_VIEW,
+                               "Cannot override a view's default collation");
     outer.collator = p.collator;
     if (!mongo_expression_let(options->let, &outer, build, &p.variables, &p.variable_count, err))
         return false;

@@ -600,7 +600,8 @@ static bool accumulator_output(struct pipeline *p, struct pipeline_window *windo
     const struct query_expression *ignored;
     uint32_t slot;
 
-    if (!mongo_accumulator_exists(function->name))
+    if (!mongo_accumulator_exists(function->name) ||
+        slice_equal(function->name, SLICE("$accumulator")))
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE, "Unrecognized window function, %.*s",
                                (int)MIN(function->name.len, (size_t)80),
                                (const char *)function->name.data);

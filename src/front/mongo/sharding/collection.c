@@ -110,6 +110,32 @@ static bool sharding_read(struct mongo_call *call, struct mongo_namespace *ret_n
 
 /* --- Doing it -------------------------------------------------------------------------------- */
 
+/* A unique index holds within a value of the shard key, so that it has to begin with it. */
+static bool unique_check(const struct container *container, const struct mongo_shard_key *key,
+                         struct error *err)
+{
+    const struct definition_fields *fields = definition_fields(container_definition(container));
+
+    for (size_t i = 0; i < fields->index_count; i++) {
+        const struct index_definition *index = fields->indexes[i];
+        bool begins = index->part_count >= key->count;
+
+        if (index->unique == INDEX_UNIQUE_NOT || index->state == INDEX_FAILED)
+            continue;
+        for (size_t k = 0; begins && k < key->count; k++)
+            begins = mongo_path_is_called(&index->parts[k].path, key->names[k]);
+        if (!begins)
+            return mongo_error_set(
+                err, MONGO_INVALID_OPTIONS,
+                "can't shard collection '%.*s' with the unique index '%.*s': "
+                "uniqueness can't be maintained unless the shard key is a "
+                "prefix of it",
+                (int)MIN(fields->id.len, (size_t)64), (const char *)fields->id.data,
+                (int)MIN(index->name.len, (size_t)64), (const char *)index->name.data);
+    }
+    return true;
+}
+
 static bool rekey_begin(struct migrator *migrator, struct container *container, void *context,
                         bool *ret_needed, struct error *err)
 {
@@ -127,6 +153,8 @@ static bool rekey_begin(struct migrator *migrator, struct container *container, 
         *ret_needed = false;
         return true;
     }
+    if (!unique_check(container, key, err))
+        return false;
     begin = document_begin(&partition_key);
     mongo_shard_key_define(key, SLICE("k"), &partition_key);
     document_end(&partition_key, begin);
@@ -190,6 +218,8 @@ static bool collection_look(struct mongo_call *call, const struct mongo_namespac
 
     if (!mongo_collection_open(call, name, &collection, err))
         return false;
+    if (collection.terms.capped)
+        return mongo_error_set(err, MONGO_INVALID_OPTIONS, "can't shard a capped collection");
     *ret_there = collection.container != NULL;
     *ret_done =
         *ret_there && mongo_shard_key_is(&collection.space.definition->key, &sharding->shard_key);
@@ -208,7 +238,7 @@ bool mongo_shard_collection(struct mongo_call *call, struct error *err)
 {
     struct sharding sharding = {0};
     struct mongo_namespace name;
-    bool there, done;
+    bool there = false, done = false;
 
     if (!sharding_read(call, &name, &sharding, err) ||
         !collection_look(call, &name, &sharding, &there, &done, err))
