@@ -1,6 +1,7 @@
 /* count and distinct. */
 #include "document/order.h"
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/snapshot.h"
 #include "front/mongo/command/view.h"
 #include "query/value/set.h"
 #include "query/value/value.h"
@@ -353,5 +354,6 @@ bool mongo_distinct(struct mongo_call *call, struct error *err)
     for (size_t i = 0; i < gathering.set.count; i++)
         document_append(&call->reply, document_index_key((uint32_t)i, text), &values[i]);
     document_end(&call->reply, list);
+    mongo_snapshot_append(call);
     return true;
 }

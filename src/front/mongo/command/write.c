@@ -595,18 +595,25 @@ static const struct mongo_field deletion_fields[] = {
     {"hint", MONGO_FIELD_VALUE, offsetof(struct deletion, hint)},
 };
 
+static bool deletion_fields_read(struct slice document, struct deletion *ret_deletion,
+                                 struct error *err)
+{
+    if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
+                           ret_deletion, err))
+        return false;
+    return ret_deletion->limit == 0 || ret_deletion->limit == 1 ||
+           mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                           "The limit field in delete objects must be 0 or 1. Got %lld",
+                           (long long)ret_deletion->limit);
+}
+
 static bool deletion_read(struct mongo_call *call, struct slice document,
                           struct statement *ret_statement, struct error *err)
 {
     struct deletion deletion = {0};
 
-    if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
-                           &deletion, err))
+    if (!deletion_fields_read(document, &deletion, err))
         return false;
-    if (deletion.limit != 0 && deletion.limit != 1)
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
-                               "The limit field in delete objects must be 0 or 1. Got %lld",
-                               (long long)deletion.limit);
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = deletion.q,
                                                     .collation = deletion.collation,
@@ -687,13 +694,18 @@ static bool update_prepare(struct mongo_call *call, const struct changing *chang
            mongo_javascript_check(call, build.script, err);
 }
 
+static bool change_fields_read(struct slice document, struct change *ret_change, struct error *err)
+{
+    return mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
+                             ret_change, err);
+}
+
 static bool change_read(struct mongo_call *call, struct slice document,
                         struct statement *ret_statement, struct error *err)
 {
     struct change change = {0};
 
-    if (!mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
-                           &change, err))
+    if (!change_fields_read(document, &change, err))
         return false;
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
@@ -777,6 +789,27 @@ static bool collection_open(struct writing *writing, bool bypass, struct error *
     return false;
 }
 
+/* Fields that are not known, missing or of another type are faults of the command, found before
+ * anything is carried out; what they hold is the statement's. */
+static bool statements_check(const struct mongo_call *call, const char *list, bool update,
+                             struct error *err)
+{
+    struct mongo_documents statements;
+    struct slice document;
+
+    if (!mongo_documents_open(call, list, &statements, err))
+        return false;
+    while (mongo_documents_next(&statements, &document)) {
+        struct change change = {0};
+        struct deletion deletion = {0};
+
+        if (!(update ? change_fields_read(document, &change, err)
+                     : deletion_fields_read(document, &deletion, err)))
+            return false;
+    }
+    return true;
+}
+
 struct command {
     struct slice statements, let;
     bool ordered, bypass;
@@ -804,7 +837,8 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
         return mongo_error_set(err, MONGO_INVALID_LENGTH,
                                "Write batch sizes must be between 1 and %d. Got %zu operations.",
                                BATCH_MAX, statements.count);
-    if (!collection_open(&writing, command.bypass, err))
+    if (!statements_check(call, list, update, err) ||
+        !collection_open(&writing, command.bypass, err))
         return false;
     if (!mongo_retry_load(call, &writing.collection, err)) {
         mongo_collection_close(&writing.collection);
