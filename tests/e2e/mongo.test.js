@@ -198,8 +198,12 @@ test('arguments are checked as MongoDB checks them', async (t) => {
   await refused({ aggregate: 'c', pipeline: [] }, 9, /The 'cursor' option is required/);
   await refused({ find: 'c', writeConcern: { w: 'tag' } }, 79, /No write concern mode named 'tag'/);
   assert.equal((await db.command({ find: 'c', filter: null, limit: null, comment: null })).ok, 1);
-  const update = await db.command({ update: 'c', updates: [{ u: {} }] });
-  assert.deepEqual(update.writeErrors.map(({ code }) => code), [40414]);
+  await db.collection('c').insertOne({ _id: 1 });
+  const set = { q: { _id: 1 }, u: { $set: { a: 1 } } };
+  await refused({ update: 'c', updates: [set, { u: {} }] }, 40414, /'update\.updates\.q' is missing/);
+  await refused({ update: 'c', updates: [set, { ...set, sort: { _id: 1 } }] }, 40415, /'update\.updates\.sort' is an unknown field/);
+  await refused({ delete: 'c', deletes: [{ q: {}, limit: 1 }, { q: {}, limit: 2 }] }, 9, /must be 0 or 1/);
+  assert.deepEqual(await db.collection('c').find().toArray(), [{ _id: 1 }]);
 });
 
 test('what clients ask when they connect has true answers', async (t) => {

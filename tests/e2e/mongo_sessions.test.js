@@ -1,7 +1,7 @@
 // Sessions of the MongoDB API: cluster time, cursors that end with their session, versions of the API, and faults that tests set.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { MongoServerError, Timestamp, UUID } from 'mongodb';
+import { Long, MongoServerError, Timestamp, UUID } from 'mongodb';
 import { mongo, mongoClient, Wire } from './mongo.js';
 
 const testing = ['--set', 'mongo.test_commands=true'];
@@ -110,4 +110,48 @@ test('retryable codes are labelled where a write can be sent again', async (t) =
   await client.db('admin').command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data: { failCommands: ['insert'], errorCode: 91 } });
   await db.collection('c').insertOne({ _id: 1 }); // by the second attempt
   assert.deepEqual(await db.collection('c').find().toArray(), [{ _id: 1 }]);
+});
+
+test('reads of a snapshot see one moment, in whatever session its time is named', async (t) => {
+  const { client, db } = await mongo(t);
+  const c = db.collection('c');
+  await c.insertMany(Array.from({ length: 10 }, (_, _id) => ({ _id, v: 0 })));
+  const session = client.startSession({ snapshot: true });
+  const cursor = c.find({}, { session, batchSize: 2, sort: { _id: 1 } });
+  assert.deepEqual(await cursor.next(), { _id: 0, v: 0 });
+  await c.updateMany({}, { $set: { v: 1 } });
+  await c.insertOne({ _id: 10, v: 1 });
+  assert.equal((await cursor.toArray()).filter(({ v }) => v === 0).length, 9);
+  assert.deepEqual(await c.findOne({ _id: 3 }, { session }), { _id: 3, v: 0 });
+  assert.deepEqual(await c.distinct('v', {}, { session }), [0]);
+  assert.deepEqual(await c.aggregate([{ $group: { _id: '$v', n: { $sum: 1 } } }], { session }).toArray(), [{ _id: 0, n: 10 }]);
+  const concern = { level: 'snapshot', atClusterTime: session.snapshotTime };
+  const other = await db.command({ find: 'c', filter: { _id: 1 }, readConcern: concern });
+  assert.deepEqual(other.cursor.firstBatch, [{ _id: 1, v: 0 }]);
+  assert.ok(other.cursor.atClusterTime.equals(session.snapshotTime));
+  await assert.rejects(db.command({ find: 'c', filter: { $no: 1 }, readConcern: concern }), { code: 2 });
+  assert.deepEqual((await db.command({ distinct: 'c', key: 'v', readConcern: concern })).values, [0]);
+  assert.deepEqual((await db.command({ distinct: 'c', key: 'v', readConcern: { level: 'snapshot' } })).values, [1]);
+  assert.equal(await c.countDocuments({ v: 1 }), 11);
+  await session.endSession();
+});
+
+test('a snapshot that is not held, or would be written, is refused', async (t) => {
+  const { db } = await mongo(t, ['--set', 'mongo.transactions_max=4']);
+  await db.collection('c').insertOne({ _id: 1 });
+  const at = (atClusterTime) => db.command({ find: 'c', readConcern: { level: 'snapshot', atClusterTime } });
+  const first = (await db.command({ find: 'c', readConcern: { level: 'snapshot' } })).cursor.atClusterTime;
+  assert.equal((await at(first)).cursor.firstBatch.length, 1);
+  // a quarter of mongo.transactions_max is held: the next one takes its place
+  const second = (await db.command({ find: 'c', readConcern: { level: 'snapshot' } })).cursor.atClusterTime;
+  await assert.rejects(at(first), { code: 239, codeName: 'SnapshotTooOld' });
+  assert.equal((await at(second)).cursor.firstBatch.length, 1);
+  await assert.rejects(at(new Timestamp({ t: second.getHighBits() + 3600, i: 1 })), { code: 72 });
+  await assert.rejects(at(5), { code: 14 });
+  const snapshot = { level: 'snapshot' };
+  await assert.rejects(db.command({ insert: 'c', documents: [{ _id: 2 }], readConcern: snapshot, lsid: { id: new UUID() }, txnNumber: new Long(1) }), { code: 72 });
+  await assert.rejects(db.command({ count: 'c', readConcern: snapshot }), { code: 72, message: /count/ });
+  await assert.rejects(db.command({ aggregate: 'c', pipeline: [{ $out: 'd' }], cursor: {}, readConcern: snapshot }), { code: 72, message: /\$out/ });
+  await assert.rejects(db.command({ aggregate: 'c', pipeline: [{ $out: 'd' }], cursor: {}, readConcern: { level: 'linearizable' } }), { code: 72 });
+  assert.deepEqual(await db.listCollections({}, { nameOnly: true }).toArray().then((all) => all.map(({ name }) => name)), ['c']);
 });

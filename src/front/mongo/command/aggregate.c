@@ -117,6 +117,16 @@ struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call)
     return (struct mongo_pipeline_host){.source = source_find, .view = view_find, .self = call};
 }
 
+static bool is_linearizable(const struct mongo_call *call)
+{
+    struct document_value concern, level;
+
+    return document_find(call->message.body, SLICE("readConcern"), &concern) &&
+           concern.type == DOCUMENT_OBJECT &&
+           document_find(concern.document, SLICE("level"), &level) &&
+           level.type == DOCUMENT_STRING && slice_equal(level.text, SLICE("linearizable"));
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
@@ -186,6 +196,10 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
                                "explain: pipelines with $out or $merge are not offered yet");
     if (pipeline.target.kind != MONGO_TARGET_CLIENT) {
+        if (is_linearizable(call))
+            return mongo_error_set(err, MONGO_INVALID_OPTIONS,
+                                   "$out and $merge cannot be used with a 'linearizable' read "
+                                   "concern");
         pipeline.target.bypass = aggregate.bypass;
         if (!mongo_target_check(call, &pipeline.target, err) ||
             !mongo_target_run(call, &pipeline.target, &collection, &cursor->reading, err))

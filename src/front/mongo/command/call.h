@@ -112,6 +112,8 @@ struct mongo_call {
     struct error *unwritten;             /* the first write error within it; NULL: none */
     struct mongo_javascript *javascript; /* what it runs of the client's; NULL: nothing so far */
     struct mongo_retry *retry;           /* of writes that may be sent again; NULL: it is none */
+    uint64_t snapshot; /* the cluster time of the moment it reads (snapshot.h); 0: none */
+    bool snapshot_new; /* nobody read it before */
 
     bool left;              /* it waits, or did, and its account is to be taken again */
     bool watches;           /* it reads a change stream */

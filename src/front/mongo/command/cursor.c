@@ -3,6 +3,7 @@
 
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/session.h"
+#include "front/mongo/command/snapshot.h"
 #include "front/mongo/command/watch.h"
 
 enum {
@@ -53,6 +54,7 @@ static void frame_end(struct mongo_call *call, struct batch_frame frame, uint64_
 {
     document_end(&call->reply, frame.list);
     document_append_int64(&call->reply, SLICE("id"), (int64_t)id);
+    mongo_snapshot_append(call);
     document_end(&call->reply, frame.cursor);
 }
 
@@ -91,10 +93,11 @@ struct mongo_cursor *mongo_cursor_new(const struct mongo_call *call,
     cursor->collection = arena_copy(arena, name->collection);
     cursor->base = cursor->collection;
     cursor->in_session = session.len == MONGO_SESSION_ID_LEN;
-    if (cursor->in_session) {
+    cursor->snapshot = call->snapshot;
+    if (cursor->in_session)
         memcpy(cursor->session, session.data, MONGO_SESSION_ID_LEN);
+    if (cursor->in_session || cursor->snapshot)
         mongo_call_cursor_tag(call, cursor->head.tag);
-    }
     return cursor;
 }
 
@@ -282,6 +285,10 @@ bool mongo_get_more(struct mongo_call *call, struct error *err)
                             clock_read_monotonic_ms(call->services->clock),
                             (struct front_cursor **)&cursor, err))
         return err->code == ERROR_CURSOR_IN_USE ? false : not_found(call, id, err);
+    if (cursor->snapshot && !call->logical && !mongo_snapshot_resume(call, cursor->snapshot, err)) {
+        front_cursors_end(cursors, &cursor->head);
+        return false;
+    }
     if (!cursor_check(call, cursor, id, &more, err)) {
         front_cursors_put_back(cursors, &cursor->head, cursor->head.deadline_ms,
                                cursor->head.bytes);

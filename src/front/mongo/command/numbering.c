@@ -5,6 +5,7 @@
 #include "front/mongo/command/labels.h"
 #include "front/mongo/command/retry.h"
 #include "front/mongo/command/session.h"
+#include "front/mongo/command/snapshot.h"
 #include "front/mongo/command/transact.h"
 
 enum { WAIT_MS_MAX = 15000 };
@@ -314,6 +315,8 @@ bool mongo_session_enter(struct mongo_call *call, struct error *err)
 
     if (!numbering_read(call, &numbering, err) || !command_check(call, &numbering, err))
         return false;
+    if (UNLIKELY(mongo_snapshot_is_asked(call)))
+        return mongo_snapshot_enter(call, err);
     if (!numbering.given)
         return true;
     if (!mongo_call_blocks(call))
@@ -357,6 +360,8 @@ bool mongo_session_leave(struct mongo_call *call, bool fine, struct error *err)
 {
     if (LIKELY(!call->logical))
         return fine;
+    if (call->snapshot)
+        return mongo_snapshot_leave(call, fine, err);
     if (call->transact)
         fine = statement_end(call, fine, err);
     if (fine)

@@ -161,10 +161,7 @@ static bool read_concern_check(const struct mongo_call *call, struct slice conce
                                    "readConcern afterClusterTime value must not be greater than "
                                    "the current clusterTime");
     }
-    if (snapshot && !is_given(call->message.body, "autocommit", &value))
-        return mongo_error_set(err, MONGO_SNAPSHOT_UNAVAILABLE,
-                               "readConcern level snapshot is offered within transactions alone");
-    return true;
+    return true; /* at which moments it may be read: snapshot.c */
 }
 
 bool mongo_session_check(const struct mongo_call *call, struct error *err)

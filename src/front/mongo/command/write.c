@@ -147,6 +147,7 @@ static bool one_look(struct writing *writing, const struct statement *statement,
     if (!writing->collection.container)
         return true;
     if (!writing->call->explaining && !mongo_reading_is_hinted(&statement->reading) &&
+        !statement->reading.collator &&
         mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
         return item_look(writing, &id, &key, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */
@@ -594,18 +595,25 @@ static const struct mongo_field deletion_fields[] = {
     {"hint", MONGO_FIELD_VALUE, offsetof(struct deletion, hint)},
 };
 
+static bool deletion_fields_read(struct slice document, struct deletion *ret_deletion,
+                                 struct error *err)
+{
+    if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
+                           ret_deletion, err))
+        return false;
+    return ret_deletion->limit == 0 || ret_deletion->limit == 1 ||
+           mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                           "The limit field in delete objects must be 0 or 1. Got %lld",
+                           (long long)ret_deletion->limit);
+}
+
 static bool deletion_read(struct mongo_call *call, struct slice document,
                           struct statement *ret_statement, struct error *err)
 {
     struct deletion deletion = {0};
 
-    if (!mongo_fields_read(document, "delete.deletes", deletion_fields, ARRAY_LEN(deletion_fields),
-                           &deletion, err))
+    if (!deletion_fields_read(document, &deletion, err))
         return false;
-    if (deletion.limit != 0 && deletion.limit != 1)
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
-                               "The limit field in delete objects must be 0 or 1. Got %lld",
-                               (long long)deletion.limit);
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = deletion.q,
                                                     .collation = deletion.collation,
@@ -652,7 +660,7 @@ static bool pipeline_compile(void *self, struct slice pipeline, struct query_bui
                              const struct query_expression **ret_document, struct error *err)
 {
     const struct pipeline_scope *scope = self;
-    struct mongo_expression_options options = {0};
+    struct mongo_expression_options options = {.collator = scope->outer->collator};
 
     return mongo_expression_let(scope->constants, scope->outer, build, &options.variables,
                                 &options.variable_count, err) &&
@@ -666,6 +674,7 @@ static bool update_prepare(struct mongo_call *call, const struct changing *chang
         .arena = call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     struct pipeline_scope scope = {.outer = &statement->reading.expressions};
     const struct mongo_update_options options = {.array_filters = changing->array_filters,
+                                                 .collator = statement->reading.collator,
                                                  .multi = statement->multi,
                                                  .pipeline = pipeline_compile,
                                                  .pipeline_self = &scope};
@@ -685,13 +694,18 @@ static bool update_prepare(struct mongo_call *call, const struct changing *chang
            mongo_javascript_check(call, build.script, err);
 }
 
+static bool change_fields_read(struct slice document, struct change *ret_change, struct error *err)
+{
+    return mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
+                             ret_change, err);
+}
+
 static bool change_read(struct mongo_call *call, struct slice document,
                         struct statement *ret_statement, struct error *err)
 {
     struct change change = {0};
 
-    if (!mongo_fields_read(document, "update.updates", change_fields, ARRAY_LEN(change_fields),
-                           &change, err))
+    if (!change_fields_read(document, &change, err))
         return false;
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
@@ -775,6 +789,27 @@ static bool collection_open(struct writing *writing, bool bypass, struct error *
     return false;
 }
 
+/* Fields that are not known, missing or of another type are faults of the command, found before
+ * anything is carried out; what they hold is the statement's. */
+static bool statements_check(const struct mongo_call *call, const char *list, bool update,
+                             struct error *err)
+{
+    struct mongo_documents statements;
+    struct slice document;
+
+    if (!mongo_documents_open(call, list, &statements, err))
+        return false;
+    while (mongo_documents_next(&statements, &document)) {
+        struct change change = {0};
+        struct deletion deletion = {0};
+
+        if (!(update ? change_fields_read(document, &change, err)
+                     : deletion_fields_read(document, &deletion, err)))
+            return false;
+    }
+    return true;
+}
+
 struct command {
     struct slice statements, let;
     bool ordered, bypass;
@@ -802,7 +837,8 @@ static bool command_run(struct mongo_call *call, const char *list, bool update, 
         return mongo_error_set(err, MONGO_INVALID_LENGTH,
                                "Write batch sizes must be between 1 and %d. Got %zu operations.",
                                BATCH_MAX, statements.count);
-    if (!collection_open(&writing, command.bypass, err))
+    if (!statements_check(call, list, update, err) ||
+        !collection_open(&writing, command.bypass, err))
         return false;
     if (!mongo_retry_load(call, &writing.collection, err)) {
         mongo_collection_close(&writing.collection);
@@ -883,7 +919,8 @@ static bool document_show(struct writing *writing, const struct statement *state
     CLEANUP(query_context_done) struct query_context context;
     struct query_build build = {
         .arena = writing->call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
-    const struct mongo_match_options options = {.expression = mongo_expression_hook,
+    const struct mongo_match_options options = {.collator = statement->reading.collator,
+                                                .expression = mongo_expression_hook,
                                                 .expression_self =
                                                     (void *)&statement->reading.expressions};
     const struct mongo_projection *projection;

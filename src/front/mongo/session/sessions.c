@@ -97,7 +97,7 @@ static void transaction_abort(struct mongo_sessions *sessions, struct mongo_logi
     doomed_add(doomed, session->transaction);
     session->transaction = NULL;
     session->use = MONGO_NUMBER_ABORTED;
-    sessions->aborted++;
+    sessions->aborted += !session->reads_alone;
 }
 
 /* Nobody has it or waits for it. */
@@ -304,17 +304,37 @@ void mongo_sessions_give_back(struct mongo_sessions *sessions, struct mongo_logi
 
 /* --- Transactions ---------------------------------------------------------------------------- */
 
+/* Those that were opened last come first. */
+static bool moment_make_room(struct mongo_sessions *sessions, struct doomed *doomed)
+{
+    struct mongo_logical *oldest = NULL;
+    size_t count = 0;
+
+    for (struct mongo_logical *other = sessions->open; other; other = other->open_next) {
+        count += other->reads_alone;
+        if (other->reads_alone && is_free(other))
+            oldest = other;
+    }
+    if (count < (sessions->options.transactions_max + 3) / 4)
+        return true;
+    if (oldest)
+        transaction_abort(sessions, oldest, doomed);
+    return oldest;
+}
+
 bool mongo_sessions_open(struct mongo_sessions *sessions, struct mongo_logical *session,
                          void *transaction, struct error *err)
 {
+    struct doomed doomed = {0};
     size_t of_account = 0;
     bool full = false;
 
     assert(session->taken && session->use != MONGO_NUMBER_OPEN);
     WITH_LOCK (&sessions->lock) {
+        full = session->reads_alone && !moment_make_room(sessions, &doomed);
         for (const struct mongo_logical *other = sessions->open; other; other = other->open_next)
             of_account += other->account == session->account;
-        full = sessions->open_count >= sessions->options.transactions_max ||
+        full = full || sessions->open_count >= sessions->options.transactions_max ||
                of_account >= (sessions->options.transactions_max + 1) / 2;
         if (!full) {
             session->transaction = transaction;
@@ -324,9 +344,10 @@ bool mongo_sessions_open(struct mongo_sessions *sessions, struct mongo_logical *
             session->open_next = sessions->open;
             sessions->open = session;
             sessions->open_count++;
-            sessions->started++;
+            sessions->started += !session->reads_alone;
         }
     }
+    doomed_free(sessions, &doomed);
     return !full || mongo_error_set(err, MONGO_EXCEEDED_MEMORY_LIMIT,
                                     "there are %zu transactions open, which is as many as there "
                                     "may be (mongo.transactions_max)",
@@ -343,7 +364,8 @@ void *mongo_sessions_close(struct mongo_sessions *sessions, struct mongo_logical
         open_unlink(sessions, session);
         session->transaction = NULL;
         session->use = use;
-        *(use == MONGO_NUMBER_COMMITTED ? &sessions->committed : &sessions->aborted) += 1;
+        *(use == MONGO_NUMBER_COMMITTED ? &sessions->committed : &sessions->aborted) +=
+            !session->reads_alone;
     }
     return transaction;
 }

@@ -31,6 +31,7 @@ struct mongo_logical {
     enum mongo_number_use use;
     bool expired;      /* of aborted: its time was over */
     void *transaction; /* of MONGO_NUMBER_OPEN; owned */
+    bool reads_alone;  /* it is a moment that is held for reads, which is not counted */
 
     /* Of the table. */
     int64_t used_ms, until_ms; /* until_ms: of the transaction */
@@ -68,7 +69,8 @@ NODISCARD bool mongo_sessions_take(struct mongo_sessions *sessions, const uint8_
                                    struct mongo_logical **ret_session, struct error *err);
 void mongo_sessions_give_back(struct mongo_sessions *sessions, struct mongo_logical *session);
 
-/* Of a session that is taken and has no open transaction: it has this one from now on.
+/* Of a session that is taken and has no open transaction: it has this one from now on. Of those
+ * that read alone there are a quarter of all: another one takes the place of the oldest.
  * MONGO_EXCEEDED_MEMORY_LIMIT: there are as many as there may be. */
 NODISCARD bool mongo_sessions_open(struct mongo_sessions *sessions, struct mongo_logical *session,
                                    void *transaction, struct error *err);
