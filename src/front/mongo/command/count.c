@@ -10,7 +10,8 @@ enum {
     PAGE_ROWS = 10000,
     PAGE_BYTES = 16 * 1024 * 1024,
     VALUES_BYTES_MAX = 16 * 1024 * 1024,
-    STEPS_MAX = 1000000
+    STEPS_MAX = 1000000,
+    SHOWN_FIRST = 16
 };
 
 static bool is_given(const struct document_value *value)
@@ -23,7 +24,8 @@ static bool is_given(const struct document_value *value)
 struct count {
     struct slice query;
     int64_t limit, skip;
-    struct document_value hint, collation;
+    struct document_value hint;
+    struct slice collation;
 };
 
 static void number_append(struct buf *out, uint64_t number)
@@ -78,11 +80,12 @@ static bool is_view(const struct error *err, const struct document_value *hint)
 
 /* Every document that a view shows of those the query matches, for the page; blocks. */
 static bool view_drain(struct mongo_call *call, const struct mongo_namespace *name,
-                       struct slice match, struct mongo_page *page, struct error *err)
+                       struct slice match, struct slice collation, struct mongo_page *page,
+                       struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     const struct document_value filter = document_object(match);
-    struct mongo_view_query query = {.name = name};
+    struct mongo_view_query query = {.name = name, .collation = collation};
     struct mongo_reading reading = {.limit = UINT64_MAX};
     CLEANUP(buf_done) struct buf stages;
     struct mongo_view view;
@@ -107,7 +110,8 @@ static bool view_count(struct mongo_call *call, const struct mongo_namespace *na
     struct mongo_page page = {
         .rows_max = PAGE_ROWS, .bytes_max = PAGE_BYTES, .row = row_count, .self = &number};
 
-    if (!mongo_call_blocks(call) || !view_drain(call, name, count->query, &page, err))
+    if (!mongo_call_blocks(call) ||
+        !view_drain(call, name, count->query, count->collation, &page, err))
         return false;
     number = number > (uint64_t)count->skip ? number - (uint64_t)count->skip : 0;
     number_append(&call->reply, MIN(number, limit_of(count)));
@@ -123,7 +127,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         {"limit", MONGO_FIELD_NUMBER, offsetof(struct count, limit)},
         {"skip", MONGO_FIELD_SIZE, offsetof(struct count, skip)},
         {"hint", MONGO_FIELD_VALUE, offsetof(struct count, hint)},
-        {"collation", MONGO_FIELD_VALUE, offsetof(struct count, collation)},
+        {"collation", MONGO_FIELD_OBJECT, offsetof(struct count, collation)},
         {"fields", MONGO_FIELD_ANY},
     };
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
@@ -136,12 +140,11 @@ bool mongo_count(struct mongo_call *call, struct error *err)
     if (!mongo_call_namespace(call, &name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &count, err))
         return false;
-    if (is_given(&count.collation))
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "count: collation is not offered yet");
     if (!mongo_collection_open(call, &name, &collection, err))
         return is_view(err, &count.hint) && view_count(call, &name, &count, err);
     if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
+        reading.collation = count.collation;
         reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
         reading.hint = count.hint;
         reading.counts = !count.limit;
@@ -163,30 +166,55 @@ bool mongo_count(struct mongo_call *call, struct error *err)
 /* --- distinct -------------------------------------------------------------------------------- */
 
 struct distinct {
-    struct slice key, query;
-    struct document_value collation, hint;
+    struct slice key, query, collation;
+    struct document_value hint;
 };
 
 /* Values are kept in an arena of their own, as often as they are new. */
 struct gathering {
     struct slice key;
     struct arena *arena;
-    struct query_set set;
+    struct query_set set;                  /* of values in comparison form */
+    const struct mongo_collator *collator; /* NULL: they are as they came */
+    struct query_context *context;         /* of a collator; its arena is for one value */
+    struct document_value *shown;          /* the values as they came; of a collator alone */
+    size_t shown_count, shown_max;
     size_t bytes;
     uint32_t steps; /* of the document that is looked into */
 };
 
+static void shown_add(struct gathering *gathering, const struct document_value *value)
+{
+    if (gathering->shown_count == gathering->shown_max) {
+        size_t room = 2 * gathering->shown_max + SHOWN_FIRST;
+        struct document_value *longer = ARENA_ARRAY(gathering->arena, struct document_value, room);
+
+        if (gathering->shown_count)
+            memcpy(longer, gathering->shown, gathering->shown_count * sizeof *longer);
+        gathering->shown = longer;
+        gathering->shown_max = room;
+    }
+    gathering->shown[gathering->shown_count++] = query_value_copy(value, gathering->arena);
+}
+
 static bool value_gather(struct gathering *gathering, const struct document_value *value,
                          struct error *err)
 {
-    struct document_value copy;
+    struct document_value copy, form = *value;
     size_t before;
     bool is_new;
 
-    if (query_set_find(&gathering->set, value) != SIZE_MAX)
+    if (gathering->collator) {
+        arena_reset(gathering->context->arena);
+        if (!mongo_collate(gathering->collator, value, gathering->context, &form, err))
+            return false;
+    }
+    if (query_set_find(&gathering->set, &form) != SIZE_MAX)
         return true;
     before = arena_used(gathering->arena);
-    copy = query_value_copy(value, gathering->arena);
+    if (gathering->collator)
+        shown_add(gathering, value);
+    copy = query_value_copy(&form, gathering->arena);
     gathering->bytes += arena_used(gathering->arena) - before;
     (void)query_set_add(&gathering->set, &copy, &is_new);
     return gathering->bytes <= VALUES_BYTES_MAX ||
@@ -268,9 +296,6 @@ static bool row_gather(void *self, const struct document_value *row, struct erro
 
 static bool distinct_check(const struct distinct *distinct, struct error *err)
 {
-    if (is_given(&distinct->collation))
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "distinct: collation is not offered yet");
     return !memchr(distinct->key.data, 0, distinct->key.len) ||
            mongo_error_set(err, MONGO_BAD_VALUE, "Key field cannot contain an embedded null byte");
 }
@@ -282,6 +307,7 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     struct mongo_reading reading = {.shape = MONGO_SHAPE_DOCUMENT,
                                     .filter = distinct->query,
+                                    .collation = distinct->collation,
                                     .hint = distinct->hint,
                                     .limit = UINT64_MAX};
     struct mongo_page page = {
@@ -289,7 +315,7 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
 
     if (!mongo_collection_open(call, name, &collection, err))
         return is_view(err, &distinct->hint) && mongo_call_blocks(call) &&
-               view_drain(call, name, distinct->query, &page, err);
+               view_drain(call, name, distinct->query, distinct->collation, &page, err);
     return !mongo_collection_exists(&collection) ||
            (mongo_reading_prepare(call, &reading, call->arena, err) &&
             reading_drain(call, &collection, &reading, &page, err));
@@ -300,27 +326,33 @@ bool mongo_distinct(struct mongo_call *call, struct error *err)
     static const struct mongo_field fields[] = {
         {"key", MONGO_FIELD_STRING, offsetof(struct distinct, key), true},
         {"query", MONGO_FIELD_OBJECT, offsetof(struct distinct, query)},
-        {"collation", MONGO_FIELD_VALUE, offsetof(struct distinct, collation)},
+        {"collation", MONGO_FIELD_OBJECT, offsetof(struct distinct, collation)},
         {"hint", MONGO_FIELD_VALUE, offsetof(struct distinct, hint)},
     };
     struct distinct distinct = {0};
-    struct gathering gathering = {.arena = call->arena};
+    CLEANUP(arena_free) struct arena *temporary = arena_new();
+    CLEANUP(query_context_done) struct query_context context;
+    struct gathering gathering = {.arena = call->arena, .context = &context};
+    const struct document_value *values;
     struct mongo_namespace name;
     char text[DOCUMENT_INDEX_SIZE];
     size_t list;
 
+    query_context_init(&context, temporary, NULL, NULL);
+    context.keep_nonfinite = true;
     if (!mongo_call_namespace(call, &name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &distinct, err) ||
-        !distinct_check(&distinct, err))
+        !distinct_check(&distinct, err) ||
+        !mongo_collator_find(distinct.collation, &gathering.collator, err))
         return false;
     gathering.key = distinct.key;
     query_set_init(&gathering.set, DOCUMENT_ORDER_MONGO, call->arena, 64);
     if (!distinct_gather(call, &name, &distinct, &gathering, err))
         return false;
+    values = gathering.collator ? gathering.shown : gathering.set.values;
     list = document_append_array_begin(&call->reply, SLICE("values"));
     for (size_t i = 0; i < gathering.set.count; i++)
-        document_append(&call->reply, document_index_key((uint32_t)i, text),
-                        &gathering.set.values[i]);
+        document_append(&call->reply, document_index_key((uint32_t)i, text), &values[i]);
     document_end(&call->reply, list);
     mongo_snapshot_append(call);
     return true;

@@ -58,8 +58,8 @@ static const struct query_kind version_kind = {"version", version_evaluate, QUER
 
 static uint64_t fingerprint_of(const struct mongo_reading *reading)
 {
-    const struct slice parts[] = {reading->filter, reading->projection, reading->sort,
-                                  reading->let};
+    const struct slice parts[] = {reading->filter, reading->projection, reading->sort, reading->let,
+                                  reading->collation};
     uint64_t print = reading->skip * 31 + reading->limit + (uint64_t)reading->shape;
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -98,7 +98,8 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
 {
     const struct query_kind *kind =
         reading->shape == MONGO_SHAPE_DOCUMENT ? &document_kind : &version_kind;
-    const struct mongo_match_options options = {.expression = mongo_expression_hook,
+    const struct mongo_match_options options = {.collator = reading->collator,
+                                                .expression = mongo_expression_hook,
                                                 .expression_self = &reading->expressions};
     const struct query_expression *item = query_variable(build, 0);
     const struct mongo_projection *projection;
@@ -129,7 +130,7 @@ const struct mongo_variable *mongo_cluster_time_variable(uint64_t time, struct q
 bool mongo_command_let(struct slice let, uint64_t cluster_time, struct query_build *build,
                        struct mongo_expression_options *ret_options, struct error *err)
 {
-    struct mongo_expression_options outer = {0};
+    struct mongo_expression_options outer = {.collator = ret_options->collator};
     const struct mongo_variable *variables;
     size_t count;
 
@@ -145,18 +146,17 @@ bool mongo_command_let(struct slice let, uint64_t cluster_time, struct query_bui
                                    "Command let Expression tried to access a field, but this is "
                                    "not allowed because Command let expressions run before the "
                                    "query examines any documents.");
-    *ret_options =
-        (struct mongo_expression_options){.variables = variables, .variable_count = count};
+    *ret_options = (struct mongo_expression_options){
+        .variables = variables, .variable_count = count, .collator = outer.collator};
     return true;
 }
 
 bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *reading,
                            struct arena *arena, struct error *err)
 {
-    const struct mongo_match_options options = {.collation = reading->collation,
-                                                .expression = mongo_expression_hook,
-                                                .expression_self = &reading->expressions,
-                                                .where = mongo_where_hook};
+    struct mongo_match_options options = {.expression = mongo_expression_hook,
+                                          .expression_self = &reading->expressions,
+                                          .where = mongo_where_hook};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     const struct query_expression *filter = NULL, *select;
@@ -164,7 +164,10 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
     size_t order_count;
 
     if (!mongo_reading_hint(reading, arena, err) ||
-        !mongo_command_let(reading->let, reading->cluster_time, &build, &reading->expressions,
+        !mongo_collator_find(reading->collation, &reading->collator, err))
+        return false;
+    options.collator = reading->expressions.collator = reading->collator;
+    if (!mongo_command_let(reading->let, reading->cluster_time, &build, &reading->expressions,
                            err) ||
         !mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
                            &reading->match, err))
@@ -172,7 +175,7 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
     if (is_given(reading->filter))
         filter = mongo_match_expression(reading->match, &build);
     if (!select_compile(reading, &build, &select, err) ||
-        !mongo_sort_compile(reading->sort, 0, &build, &order, &order_count, err))
+        !mongo_sort_compile(reading->sort, reading->collator, 0, &build, &order, &order_count, err))
         return false;
     reading->plan = (struct query_plan){.query = {.filter = filter,
                                                   .select = select,

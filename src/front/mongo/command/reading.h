@@ -25,8 +25,9 @@ struct mongo_reading {
     bool natural; /* the hint is a scan */
     bool counts;  /* in: one row, how many documents match; shape, skip and limit do not count */
     struct query_plan plan;
+    const struct mongo_collator *collator; /* NULL: texts compare by bytes */
     const struct mongo_match *match;
-    struct mongo_expression_options expressions; /* the variables of let */
+    struct mongo_expression_options expressions; /* the variables of let, the collator */
 
     const char *script; /* by which word JavaScript is called; NULL: none is */
 
@@ -50,7 +51,7 @@ void mongo_reading_by_creation(struct mongo_reading *reading, struct arena *aren
 const struct mongo_variable *mongo_cluster_time_variable(uint64_t time, struct query_build *build);
 
 /* The variables of a command's `let`, which see no document, and CLUSTER_TIME unless it is 0; in
- * the build's arena. */
+ * the build's arena. The collator of ret_options is there already, and stays. */
 NODISCARD bool mongo_command_let(struct slice let, uint64_t cluster_time, struct query_build *build,
                                  struct mongo_expression_options *ret_options, struct error *err);
 

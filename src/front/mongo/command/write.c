@@ -147,6 +147,7 @@ static bool one_look(struct writing *writing, const struct statement *statement,
     if (!writing->collection.container)
         return true;
     if (!writing->call->explaining && !mongo_reading_is_hinted(&statement->reading) &&
+        !statement->reading.collator &&
         mongo_item_named(&writing->collection, statement->reading.filter, &id, &key))
         return item_look(writing, &id, &key, arena, ret_seen, ret_found, err);
     do /* a page may end early, for its time was up */
@@ -659,7 +660,7 @@ static bool pipeline_compile(void *self, struct slice pipeline, struct query_bui
                              const struct query_expression **ret_document, struct error *err)
 {
     const struct pipeline_scope *scope = self;
-    struct mongo_expression_options options = {0};
+    struct mongo_expression_options options = {.collator = scope->outer->collator};
 
     return mongo_expression_let(scope->constants, scope->outer, build, &options.variables,
                                 &options.variable_count, err) &&
@@ -673,6 +674,7 @@ static bool update_prepare(struct mongo_call *call, const struct changing *chang
         .arena = call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     struct pipeline_scope scope = {.outer = &statement->reading.expressions};
     const struct mongo_update_options options = {.array_filters = changing->array_filters,
+                                                 .collator = statement->reading.collator,
                                                  .multi = statement->multi,
                                                  .pipeline = pipeline_compile,
                                                  .pipeline_self = &scope};
@@ -917,7 +919,8 @@ static bool document_show(struct writing *writing, const struct statement *state
     CLEANUP(query_context_done) struct query_context context;
     struct query_build build = {
         .arena = writing->call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
-    const struct mongo_match_options options = {.expression = mongo_expression_hook,
+    const struct mongo_match_options options = {.collator = statement->reading.collator,
+                                                .expression = mongo_expression_hook,
                                                 .expression_self =
                                                     (void *)&statement->reading.expressions};
     const struct mongo_projection *projection;

@@ -365,6 +365,20 @@ static bool argument_compile(struct expression_compile *compile,
     return expression_compile_value(compile, &single, &ret->call.argument);
 }
 
+/* Those that compare texts and do it by bytes alone. */
+static bool collation_check(const struct expression_compile *compile, struct slice name)
+{
+    static const char *const bytewise[] = {"$addToSet", "$bottom", "$bottomN", "$max", "$maxN",
+                                           "$min",      "$minN",   "$top",     "$topN"};
+
+    for (size_t i = 0; compile->options->collator && i < ARRAY_LEN(bytewise); i++)
+        if (slice_equal(name, slice_of_text(bytewise[i])))
+            return mongo_error_set(compile->err, MONGO_NOT_IMPLEMENTED,
+                                   "%s with a collation other than simple is not offered yet",
+                                   bytewise[i]);
+    return true;
+}
+
 bool mongo_accumulator_compile(struct slice name, const struct document_value *argument,
                                const struct mongo_expression_options *options, uint32_t slot,
                                struct query_build *build, struct mongo_accumulator *ret_accumulator,
@@ -378,6 +392,8 @@ bool mongo_accumulator_compile(struct slice name, const struct document_value *a
 
     if (!accumulator)
         return mongo_error_set(err, 15952, "unknown group operator '%.*s'", SLICE_ARG(name));
+    if (!collation_check(&compile, name))
+        return false;
     made.call.kind = accumulator->kind;
     made.ordered = accumulator->ordered;
     made.result = query_variable(build, slot);

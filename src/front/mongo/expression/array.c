@@ -53,6 +53,7 @@ EXPRESSION_COMPUTE(expression_in)
 {
     const struct document_value *array = &call->arguments[1];
     struct document_iter iter;
+    int order;
 
     if (array->type != DOCUMENT_ARRAY)
         return mongo_error_set(call->err, 40081,
@@ -60,9 +61,10 @@ EXPRESSION_COMPUTE(expression_in)
                                expression_type_name(array));
     document_iter_init(&iter, array->document);
     while (document_iter_next(&iter)) {
-        if (!query_work(call->context, 1, call->err))
+        if (!query_work(call->context, 1, call->err) ||
+            !expression_order(call, &call->arguments[0], &iter.value, &order))
             return false;
-        if (document_compare(DOCUMENT_ORDER_MONGO, &call->arguments[0], &iter.value) == 0)
+        if (order == 0)
             return expression_give(call, document_bool(true));
     }
     return expression_give(call, document_bool(false));
@@ -100,6 +102,7 @@ EXPRESSION_COMPUTE(expression_index_of_array)
     const struct document_value *array = &call->arguments[0];
     struct document_iter iter;
     int64_t from, to;
+    int order;
 
     if (expression_is_nullish(array))
         return expression_give_null(call);
@@ -111,10 +114,10 @@ EXPRESSION_COMPUTE(expression_index_of_array)
         return false;
     document_iter_init(&iter, array->document);
     for (int64_t i = 0; i < to && document_iter_next(&iter); i++) {
-        if (!query_work(call->context, 1, call->err))
+        if (!query_work(call->context, 1, call->err) ||
+            !expression_order(call, &call->arguments[1], &iter.value, &order))
             return false;
-        if (i >= from &&
-            document_compare(DOCUMENT_ORDER_MONGO, &call->arguments[1], &iter.value) == 0)
+        if (i >= from && order == 0)
             return expression_give(call, document_int32((int32_t)i));
     }
     return expression_give(call, document_int32(-1));

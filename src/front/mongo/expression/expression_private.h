@@ -26,6 +26,7 @@ struct expression_node {
     const struct expression_operator *op;
     uint32_t lowest; /* level of the outermost local variable used below; EXPRESSION_NEVER: none */
     uint32_t given;  /* bit n: the nth named argument was written down */
+    const struct mongo_collator *collator; /* of what compares; NULL: texts by their bytes */
     union {
         uint32_t up;                           /* local variable: how many are bound within */
         const struct slice *names;             /* object: one per child; path: the steps */
@@ -143,6 +144,17 @@ const char *expression_show(struct query_context *context, const struct document
 static inline bool expression_give(struct expression_call *call, struct document_value value)
 {
     *call->ret = value;
+    return true;
+}
+
+/* How two values compare for the operator. */
+static inline bool expression_order(struct expression_call *call, const struct document_value *a,
+                                    const struct document_value *b, int *ret_order)
+{
+    if (call->node->collator)
+        return mongo_collate_compare(call->node->collator, a, b, call->context, ret_order,
+                                     call->err);
+    *ret_order = document_compare(DOCUMENT_ORDER_MONGO, a, b);
     return true;
 }
 

@@ -46,9 +46,11 @@ EXPRESSION_COMPUTE(expression_not)
 
 EXPRESSION_COMPUTE(expression_compare)
 {
-    int order = document_compare(DOCUMENT_ORDER_MONGO, &call->arguments[0], &call->arguments[1]);
     bool holds = false;
+    int order;
 
+    if (!expression_order(call, &call->arguments[0], &call->arguments[1], &order))
+        return false;
     switch (call->node->number) {
     case QUERY_EQUAL:
         holds = order == 0;

@@ -75,9 +75,25 @@ static bool across_holds(enum match_kind kind, enum document_type operand)
     return operand == DOCUMENT_MAX_KEY && (kind == MATCH_LESS || kind == MATCH_LESS_EQUAL);
 }
 
-static bool comparison_holds(const struct match_node *node, const struct document_value *value)
+/* The value as the node compares it. False: the evaluation failed. */
+static bool compared(struct match_evaluation *evaluation, const struct match_node *node,
+                     const struct document_value *value, struct document_value *ret_value)
 {
-    const struct document_value *operand = &node->value;
+    if (!node->collator) {
+        *ret_value = *value;
+        return true;
+    }
+    if (mongo_collate(node->collator, value, evaluation->context, ret_value, evaluation->err))
+        return true;
+    evaluation->failed = true;
+    return false;
+}
+
+static bool comparison_holds(struct match_evaluation *evaluation, const struct match_node *node,
+                             const struct document_value *value)
+{
+    const struct document_value *operand = &node->compared;
+    struct document_value form;
 
     if (!value || match_bracket(value->type) != match_bracket(operand->type))
         return (!value && operand->type == DOCUMENT_NULL && node->kind == MATCH_EQUAL) ||
@@ -86,7 +102,8 @@ static bool comparison_holds(const struct match_node *node, const struct documen
         return node->kind == MATCH_EQUAL;
     if (is_nan(value) != is_nan(operand))
         return false;
-    return order_holds(node->kind, document_compare(DOCUMENT_ORDER_MONGO, value, operand));
+    return compared(evaluation, node, value, &form) &&
+           order_holds(node->kind, document_compare(DOCUMENT_ORDER_MONGO, &form, operand));
 }
 
 static bool regex_holds(struct match_evaluation *evaluation, const struct match_node *node,
@@ -118,12 +135,15 @@ static bool in_holds(struct match_evaluation *evaluation, const struct match_nod
                      const struct document_value *value)
 {
     size_t low = 0, high = node->in.count;
+    struct document_value form;
 
     if (!value || value->type == DOCUMENT_UNDEFINED || value->type == DOCUMENT_NULL)
         return node->in.null;
+    if (!compared(evaluation, node, value, &form))
+        return false;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int order = document_compare(DOCUMENT_ORDER_MONGO, value, &node->in.values[middle]);
+        int order = document_compare(DOCUMENT_ORDER_MONGO, &form, &node->in.values[middle]);
 
         if (order == 0)
             return true;
@@ -232,7 +252,7 @@ bool match_value_holds(struct match_evaluation *evaluation, const struct match_n
         return value && value->type == DOCUMENT_OBJECT &&
                match_node_holds(evaluation, node->children[0], value);
     default:
-        return comparison_holds(node, value);
+        return comparison_holds(evaluation, node, value);
     }
 }
 

@@ -322,6 +322,8 @@ static const struct query_implied *value_imply(const struct query_implying *impl
 {
     const struct query_implied *implied = NULL;
 
+    if (node->collator) /* no index has the order of a collation */
+        return NULL;
     switch (node->kind) {
     case MATCH_EQUAL:
     case MATCH_LESS:

@@ -14,20 +14,6 @@ static const struct mongo_match_options no_options;
 
 /* --- Parsing ---------------------------------------------------------------------------------- */
 
-static bool collation_check(struct slice collation, struct error *err)
-{
-    struct document_value locale;
-
-    if (!collation.len || document_count(collation) == 0)
-        return true;
-    if (document_find(collation, SLICE("locale"), &locale) && locale.type == DOCUMENT_STRING &&
-        slice_equal(locale.text, SLICE("simple")))
-        return true;
-    return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                           "collation is not supported: use {locale: \"simple\"}, which compares "
-                           "bytes");
-}
-
 static bool build_check(const struct query_build *build, struct error *err)
 {
     if (build->failed)
@@ -56,7 +42,8 @@ bool mongo_match_parse(struct slice filter, const struct mongo_match_options *op
         .build = build, .options = options ? options : &no_options, .err = err};
     const struct match_node *root;
 
-    if (!build_check(build, err) || !collation_check(parse.options->collation, err))
+    parse.collator = parse.options->collator;
+    if (!build_check(build, err))
         return false;
     root = match_parse_filter(&parse, filter);
     if (!root || !build_check(build, err))
@@ -78,8 +65,7 @@ static const struct match_node *pull_node(struct match_parse *parse,
         return match_parse_operators(parse, NULL, condition->document);
     if (condition->type != DOCUMENT_OBJECT) {
         node = match_node_new(parse, MATCH_EQUAL, NULL);
-        node->value = query_value_copy(condition, parse->build->arena);
-        return node;
+        return match_operand_set(parse, node, condition) ? node : NULL;
     }
     child = ARENA_ARRAY(parse->build->arena, const struct match_node *, 1);
     child[0] = match_parse_filter(parse, condition->document);
@@ -89,10 +75,12 @@ static const struct match_node *pull_node(struct match_parse *parse,
     return child[0] ? node : NULL;
 }
 
-bool mongo_match_parse_pull(const struct document_value *condition, struct query_build *build,
+bool mongo_match_parse_pull(const struct document_value *condition,
+                            const struct mongo_collator *collator, struct query_build *build,
                             const struct mongo_match **ret_match, struct error *err)
 {
-    struct match_parse parse = {.build = build, .options = &no_options, .err = err, .inner = true};
+    struct match_parse parse = {
+        .build = build, .options = &no_options, .collator = collator, .err = err, .inner = true};
     const struct match_node *root;
 
     if (!build_check(build, err))
@@ -299,7 +287,7 @@ static void equalities_find(struct equalities *found, const struct match_node *n
         return;
     case MATCH_IN:
         if (node->path && !node->count && node->in.count == 1)
-            equality_add(found, node->path->text, node->in.values[0]);
+            equality_add(found, node->path->text, node->value);
         return;
     case MATCH_ANY:
         if (node->count == 1)

@@ -8,14 +8,15 @@
  * Refusals are errors of front/mongo/error.h with MongoDB's codes and words. */
 #pragma once
 
+#include "front/mongo/collation/collation.h"
 #include "front/mongo/error.h"
 #include "query/expression/expression.h"
 
 struct mongo_match; /* immutable, in the arena of its build */
 
 struct mongo_match_options {
-    uint32_t slot;          /* the variable that documents are in; 0: the item of a plan */
-    struct slice collation; /* BSON; absent, {} or {locale: "simple"}: by bytes. Others: refused */
+    uint32_t slot; /* the variable that documents are in; 0: the item of a plan */
+    const struct mongo_collator *collator; /* NULL: texts compare by their bytes */
 
     /* Compiles what $expr holds. NULL: $expr is refused by name. The value's truth is taken as
      * aggregation takes it. */
@@ -60,8 +61,10 @@ NODISCARD bool mongo_match_position(const struct mongo_match *match,
 /* --- Parts of other languages ---------------------------------------------------------------- */
 
 /* What $pull takes: a value that elements equal, operators that hold for an element, or a filter
- * that elements which are objects match. Ask with the element as the document. */
+ * that elements which are objects match. Ask with the element as the document. collator as in the
+ * options. */
 NODISCARD bool mongo_match_parse_pull(const struct document_value *condition,
+                                      const struct mongo_collator *collator,
                                       struct query_build *build,
                                       const struct mongo_match **ret_match, struct error *err);
 

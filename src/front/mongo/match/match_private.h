@@ -60,10 +60,15 @@ struct match_node {
     const struct match_path *path; /* NULL: the value itself */
     const struct match_node *const *children;
     size_t count;
-    struct document_value value; /* of comparisons */
+    struct document_value value; /* of comparisons; of $in with one value, that */
+    /* Of comparisons and $in whose operands hold texts: what those, and the values they are
+     * compared with, are brought into comparison form by. NULL: they are compared as they are. */
+    const struct mongo_collator *collator;
+    struct document_value compared; /* the operand of a comparison in that form */
     union {
         struct {
-            const struct document_value *values; /* in MongoDB's order, each once */
+            const struct document_value
+                *values; /* in comparison form and MongoDB's order, each once */
             size_t count;
             bool null;
         } in; /* regular expressions are children */
@@ -101,6 +106,7 @@ struct mongo_match {
 struct match_parse {
     struct query_build *build;
     const struct mongo_match_options *options;
+    const struct mongo_collator *collator; /* NULL: none */
     struct error *err;
     unsigned depth;
     bool inner; /* below $elemMatch, where paths begin at an element */
@@ -116,6 +122,9 @@ const struct match_node *match_parse_operators(struct match_parse *parse,
                                                struct slice operators);
 struct match_node *match_node_new(struct match_parse *parse, enum match_kind kind,
                                   const struct match_path *path);
+/* What a comparison is with; copied. */
+bool match_operand_set(struct match_parse *parse, struct match_node *node,
+                       const struct document_value *value);
 /* Is it an object of operators, {$gt: 1}? And one whose operators are asked of a value, not of a
  * document as $or is? */
 bool match_is_operators(const struct document_value *value);

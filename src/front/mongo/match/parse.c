@@ -135,6 +135,17 @@ static const struct match_node *regex_node(struct match_parse *parse, const stru
     return match_parse_regex(parse, path, value->regex.pattern, value->regex.options);
 }
 
+bool match_operand_set(struct match_parse *parse, struct match_node *node,
+                       const struct document_value *value)
+{
+    node->value = node->compared = query_value_copy(value, parse->build->arena);
+    if (!parse->collator || !mongo_collate_matters(value))
+        return true;
+    node->collator = parse->collator;
+    return mongo_collate_constant(parse->collator, value, parse->build->arena, &node->compared,
+                                  parse->err);
+}
+
 static const struct match_node *comparison(struct match_parse *parse, enum match_kind kind,
                                            const struct match_path *path,
                                            const struct document_value *value)
@@ -159,8 +170,7 @@ static const struct match_node *comparison(struct match_parse *parse, enum match
         (value->type == DOCUMENT_NULL || is_nan(value)))
         kind = MATCH_EQUAL;
     node = match_node_new(parse, kind, path);
-    node->value = query_value_copy(value, parse->build->arena);
-    return node;
+    return match_operand_set(parse, node, value) ? node : NULL;
 }
 
 static int by_value(const void *a, const void *b)
@@ -218,7 +228,16 @@ static const struct match_node *in_node(struct match_parse *parse, const struct 
             continue;
         }
         node->in.null |= iter.value.type == DOCUMENT_NULL;
-        values[count++] = iter.value;
+        if (!count)
+            node->value = iter.value;
+        values[count] = iter.value;
+        if (parse->collator && mongo_collate_matters(&iter.value)) {
+            node->collator = parse->collator;
+            if (!mongo_collate_constant(parse->collator, &iter.value, parse->build->arena,
+                                        &values[count], parse->err))
+                return NULL;
+        }
+        count++;
     }
     values_sort(node, values, count);
     node->children = regexes.list;

@@ -137,20 +137,28 @@ static bool group_append(struct pipeline *p, struct group_fields *fields,
     struct query_build *build = p->build;
     struct query_aggregate_call *calls;
     struct query_group_key *key;
-    uint32_t slot;
+    uint32_t slot, shown;
+    size_t count = fields->count;
 
     if (query_is_constant(id))
         return group_all(p, fields, pipeline_or_null(build, id), err);
     if (!pipeline_result_slot(p, fields->slots++, &slot, err))
         return false;
     key = ARENA_NEW(build->arena, struct query_group_key);
-    *key = (struct query_group_key){pipeline_or_null(build, id), slot};
+    *key = (struct query_group_key){
+        mongo_collate_expression(p->collator, pipeline_or_null(build, id), build), slot};
     calls = ARENA_ARRAY(build->arena, struct query_aggregate_call, fields->count + 1);
     if (fields->count)
         memcpy(calls, fields->calls, fields->count * sizeof *calls);
-    pipeline_stage(p, QUERY_STAGE_GROUP)->group =
-        (struct query_group){key, 1, calls, fields->count};
-    pipeline_project(p, group_document(p, fields, query_variable(build, slot)));
+    shown = slot;
+    if (p->collator) { /* the group shows the value that was there first, not what stands for it */
+        if (!pipeline_result_slot(p, fields->slots++, &shown, err))
+            return false;
+        calls[count++] =
+            (struct query_aggregate_call){QUERY_TAKE_FIRST, pipeline_or_null(build, id), shown};
+    }
+    pipeline_stage(p, QUERY_STAGE_GROUP)->group = (struct query_group){key, 1, calls, count};
+    pipeline_project(p, group_document(p, fields, query_variable(build, shown)));
     return true;
 }
 
@@ -252,7 +260,9 @@ bool stage_sort_by_count(struct pipeline *p, const struct document_value *specif
 /* --- $bucket --------------------------------------------------------------------------------- */
 
 struct bucket {
-    const struct document_value *bounds;
+    const struct document_value *bounds;   /* as they are shown */
+    const struct document_value *forms;    /* the same as they are compared */
+    const struct mongo_collator *collator; /* NULL: texts by their bytes */
     size_t count;
     struct document_value otherwise; /* undefined: an error */
 };
@@ -265,12 +275,13 @@ static bool bucket_evaluate(const struct query_expression *expression,
     struct document_value value;
     size_t below = 0, above = bucket->count;
 
-    if (!query_evaluate(expression->children[0], context, &value, err))
+    if (!query_evaluate(expression->children[0], context, &value, err) ||
+        !mongo_collate(bucket->collator, &value, context, &value, err))
         return false;
     while (below < above) { /* bounds before `below` are not above the value */
         size_t middle = below + (above - below) / 2;
 
-        if (document_compare(DOCUMENT_ORDER_MONGO, &bucket->bounds[middle], &value) <= 0)
+        if (document_compare(DOCUMENT_ORDER_MONGO, &bucket->forms[middle], &value) <= 0)
             below = middle + 1;
         else
             above = middle;
@@ -304,9 +315,10 @@ static bool constant_of(struct pipeline *p, const struct document_value *specifi
 static bool bounds_read(struct pipeline *p, const struct document_value *array,
                         struct bucket *bucket, struct error *err)
 {
-    struct document_value *bounds;
+    struct document_value *bounds, *forms;
     struct document_iter iter;
 
+    bucket->collator = p->collator;
     if (array->type != DOCUMENT_ARRAY)
         return mongo_error_set(err, 40200,
                                "The $bucket 'boundaries' field must be an array, but found type: "
@@ -319,11 +331,15 @@ static bool bounds_read(struct pipeline *p, const struct document_value *array,
                                document_count(array->document));
     bounds =
         ARENA_ARRAY(p->build->arena, struct document_value, document_count(array->document) + 1);
+    forms =
+        ARENA_ARRAY(p->build->arena, struct document_value, document_count(array->document) + 1);
     document_iter_init(&iter, array->document);
     for (; document_iter_next(&iter); bucket->count++) {
         struct document_value *bound = &bounds[bucket->count], *before = bound - 1;
 
-        if (!constant_of(p, &iter.value, 40191, "'boundaries' field", bound, err))
+        if (!constant_of(p, &iter.value, 40191, "'boundaries' field", bound, err) ||
+            !mongo_collate_constant(p->collator, bound, p->build->arena, &forms[bucket->count],
+                                    err))
             return false;
         if (!bucket->count)
             continue;
@@ -333,13 +349,15 @@ static bool bounds_read(struct pipeline *p, const struct document_value *array,
                                    "All values in the the 'boundaries' option to $bucket must have "
                                    "the same type. Found conflicting types %s and %s.",
                                    mongo_type_name(before->type), mongo_type_name(bound->type));
-        if (document_compare(DOCUMENT_ORDER_MONGO, before, bound) >= 0)
+        if (document_compare(DOCUMENT_ORDER_MONGO, &forms[bucket->count - 1],
+                             &forms[bucket->count]) >= 0)
             return mongo_error_set(err, 40194,
                                    "The 'boundaries' option to $bucket must be sorted, but "
                                    "elements %zu and %zu are not in ascending order",
                                    bucket->count - 1, bucket->count);
     }
     bucket->bounds = bounds;
+    bucket->forms = forms;
     return true;
 }
 
@@ -382,12 +400,13 @@ bool stage_bucket(struct pipeline *p, const struct document_value *specification
     if (!bounds_read(p, &bounds, bucket, err))
         return false;
     if (otherwise.type != DOCUMENT_UNDEFINED) {
-        const struct document_value *value = &bucket->otherwise;
+        struct document_value form;
 
-        if (!constant_of(p, &otherwise, 40195, "'default' field", &bucket->otherwise, err))
+        if (!constant_of(p, &otherwise, 40195, "'default' field", &bucket->otherwise, err) ||
+            !mongo_collate_constant(p->collator, &bucket->otherwise, p->build->arena, &form, err))
             return false;
-        if (document_compare(DOCUMENT_ORDER_MONGO, value, &bucket->bounds[0]) >= 0 &&
-            document_compare(DOCUMENT_ORDER_MONGO, value, &bucket->bounds[bucket->count - 1]) < 0)
+        if (document_compare(DOCUMENT_ORDER_MONGO, &form, &bucket->forms[0]) >= 0 &&
+            document_compare(DOCUMENT_ORDER_MONGO, &form, &bucket->forms[bucket->count - 1]) < 0)
             return mongo_error_set(err, 40199,
                                    "The $bucket 'default' field must be less than the lowest "
                                    "boundary or greater than or equal to the highest boundary.");

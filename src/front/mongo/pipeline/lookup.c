@@ -9,7 +9,8 @@
 
 struct pairing {
     struct query_pairing head;
-    struct slice path; /* of the other collection's documents */
+    struct slice path;                     /* of the other collection's documents */
+    const struct mongo_collator *collator; /* NULL: texts compare by their bytes */
 };
 
 /* {$or: [{path: {$in: values}}, {path: {$eq: pattern}}, ...]}: in $in a pattern would be one to
@@ -62,7 +63,8 @@ static bool pairing_condition(const struct query_pairing *self, struct query_bui
     *ret_row = NULL;
     if (local->type != DOCUMENT_ARRAY || !document_count(local->document))
         return true;
-    if (!mongo_match_parse(filter_of(pairing->path, local->document, build->arena), NULL, build,
+    if (!mongo_match_parse(filter_of(pairing->path, local->document, build->arena),
+                           &(struct mongo_match_options){.collator = pairing->collator}, build,
                            &match, err))
         return false;
     *ret_row = match;
@@ -82,6 +84,7 @@ static const struct query_pairing *pairing_new(struct pipeline *p, struct slice 
 
     pairing->head = (struct query_pairing){pairing_condition, pairing_belongs};
     pairing->path = arena_copy(p->build->arena, path);
+    pairing->collator = p->collator;
     return &pairing->head;
 }
 

@@ -100,7 +100,7 @@ void pipeline_settle(struct pipeline *p)
 
 struct mongo_expression_options pipeline_scope(const struct pipeline *p)
 {
-    return (struct mongo_expression_options){p->slot, p->variables, p->variable_count};
+    return (struct mongo_expression_options){p->slot, p->variables, p->variable_count, p->collator};
 }
 
 bool pipeline_expression(struct pipeline *p, const struct document_value *specification,
@@ -241,6 +241,21 @@ static bool row_of(struct slice name, const struct stage_row **ret_row, struct e
            mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s", (*ret_row)->name, (*ret_row)->why);
 }
 
+/* Stages that compare texts and do it by bytes alone. */
+static bool collation_check(const struct pipeline *p, const struct stage_row *row,
+                            struct error *err)
+{
+    static const char *const bytewise[] = {"$bucketAuto", "$setWindowFields", "$densify", "$fill",
+                                           "$graphLookup"};
+
+    for (size_t i = 0; p->collator && i < ARRAY_LEN(bytewise); i++)
+        if (!strcmp(row->name, bytewise[i]))
+            return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                                   "%s with a collation other than simple is not offered yet",
+                                   row->name);
+    return true;
+}
+
 static bool stage_append(struct pipeline *p, const struct document_value *value, struct error *err)
 {
     struct document_value specification;
@@ -248,7 +263,7 @@ static bool stage_append(struct pipeline *p, const struct document_value *value,
     struct slice name;
 
     if (!stage_read(value, &name, &specification, err) || !row_of(name, &row, err) ||
-        !place_check(p, row, err))
+        !place_check(p, row, err) || !collation_check(p, row, err))
         return false;
     if (!p->position && !p->options->collection.data && !p->nesting && !p->in_facet &&
         !(row->flags & STAGE_ALONE))
@@ -322,6 +337,7 @@ bool pipeline_other_compile(struct pipeline *p, const struct pipeline_other *oth
     struct mongo_pipeline_options options = *p->options;
     struct pipeline inner = {.build = p->build,
                              .options = &options,
+                             .collator = p->collator,
                              .turns = {SLOT_DOCUMENT, SLOT_OTHER},
                              .variables = other->variables,
                              .variable_count = other->variable_count,
@@ -365,18 +381,6 @@ bool pipeline_other_compile(struct pipeline *p, const struct pipeline_other *oth
     return true;
 }
 
-static bool collation_check(struct slice collation, struct error *err)
-{
-    struct document_value locale;
-
-    if (!collation.data || !document_count(collation) ||
-        (document_find(collation, SLICE("locale"), &locale) && locale.type == DOCUMENT_STRING &&
-         slice_equal(locale.text, SLICE("simple"))))
-        return true;
-    return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                           "aggregate: a collation other than simple is not offered yet");
-}
-
 bool mongo_pipeline_compile(struct slice pipeline, const struct mongo_pipeline_options *options,
                             struct query_build *build, struct mongo_pipeline *ret_pipeline,
                             struct error *err)
@@ -390,8 +394,13 @@ bool mongo_pipeline_compile(struct slice pipeline, const struct mongo_pipeline_o
                          .shared = &shared};
     struct mongo_pipeline made = {0};
 
-    if (!collation_check(options->collation, err) ||
-        !mongo_expression_let(options->let, &outer, build, &p.variables, &p.variable_count, err))
+    if (!mongo_collator_find(options->collation, &p.collator, err))
+        return false;
+    if (p.collator && options->prefix.data)
+        return mongo_error_set(err, MONGO_OPTION_NOT_SUPPORTED_ON_VIEW,
+                               "Cannot override a view's default collation");
+    outer.collator = p.collator;
+    if (!mongo_expression_let(options->let, &outer, build, &p.variables, &p.variable_count, err))
         return false;
     if (options->prefix.data && !pipeline_append(&p, options->prefix, err))
         return false;

@@ -12,7 +12,7 @@ bool stage_match(struct pipeline *p, const struct document_value *specification,
     struct mongo_expression_options *scope =
         ARENA_NEW(p->build->arena, struct mongo_expression_options);
     const struct mongo_match_options options = {.slot = p->slot,
-                                                .collation = p->options->collation,
+                                                .collator = p->collator,
                                                 .expression = mongo_expression_hook,
                                                 .expression_self = scope};
     const struct query_expression *match;
@@ -35,7 +35,7 @@ bool pipeline_sort(struct pipeline *p, struct slice sort, struct error *err)
     const struct query_order *order;
     size_t count;
 
-    if (!mongo_sort_compile(sort, p->slot, p->build, &order, &count, err))
+    if (!mongo_sort_compile(sort, p->collator, p->slot, p->build, &order, &count, err))
         return false;
     if (count)
         pipeline_stage(p, QUERY_STAGE_SORT)->sort = (struct query_sort){order, count};

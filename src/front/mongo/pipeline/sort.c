@@ -16,6 +16,7 @@ struct key_node {
     size_t count;
     uint32_t slot;
     bool descending;
+    const struct mongo_collator *collator; /* NULL: none */
 };
 
 /* The walk of one document. */
@@ -26,17 +27,23 @@ struct walk {
     bool any;
 };
 
-static void consider(struct walk *walk, const struct document_value *value)
+/* What is best is kept in comparison form. */
+static bool consider(struct walk *walk, const struct document_value *value, struct error *err)
 {
+    struct document_value form = *value;
     int order;
 
+    if (walk->node->collator &&
+        !mongo_collate(walk->node->collator, value, walk->context, &form, err))
+        return false;
     if (walk->any) {
-        order = document_compare(DOCUMENT_ORDER_MONGO, value, &walk->best);
+        order = document_compare(DOCUMENT_ORDER_MONGO, &form, &walk->best);
         if (walk->node->descending ? order <= 0 : order >= 0)
-            return;
+            return true;
     }
-    walk->best = *value;
+    walk->best = form;
     walk->any = true;
+    return true;
 }
 
 static bool leaf(struct walk *walk, const struct document_value *value, struct error *err)
@@ -45,19 +52,14 @@ static bool leaf(struct walk *walk, const struct document_value *value, struct e
     struct document_iter iter;
     bool some = false;
 
-    if (value->type != DOCUMENT_ARRAY) {
-        consider(walk, value);
-        return true;
-    }
+    if (value->type != DOCUMENT_ARRAY)
+        return consider(walk, value, err);
     document_iter_init(&iter, value->document);
     for (; document_iter_next(&iter); some = true) {
-        if (!query_work(walk->context, 1, err))
+        if (!query_work(walk->context, 1, err) || !consider(walk, &iter.value, err))
             return false;
-        consider(walk, &iter.value);
     }
-    if (!some)
-        consider(walk, &empty);
-    return true;
+    return some || consider(walk, &empty, err);
 }
 
 static bool component_index(struct slice name, uint64_t *ret_index)
@@ -88,16 +90,14 @@ static bool descend(struct walk *walk, const struct document_value *value, size_
             return false;
         document_iter_init(&iter, value->document);
         while (document_iter_next(&iter)) {
-            if (iter.value.type != DOCUMENT_OBJECT)
-                consider(walk, &none); /* as an index has it */
-            else if (!descend(walk, &iter.value, at, err))
+            if (iter.value.type != DOCUMENT_OBJECT /* null, as an index has it */
+                    ? !consider(walk, &none, err)
+                    : !descend(walk, &iter.value, at, err))
                 return false;
         }
         return true;
     }
-    inner = document_null();
-    consider(walk, &inner);
-    return true;
+    return consider(walk, &none, err);
 }
 
 static bool key_evaluate(const struct query_expression *expression, struct query_context *context,
@@ -119,7 +119,7 @@ static bool key_is_end_of(const struct query_expression *expression, struct aren
     struct document_segment *segments = ARENA_ARRAY(arena, struct document_segment, node->count);
     uint64_t index;
 
-    if (node->count > DOCUMENT_PATH_SEGMENTS_MAX)
+    if (node->collator || node->count > DOCUMENT_PATH_SEGMENTS_MAX)
         return false;
     for (size_t i = 0; i < node->count; i++) {
         if (component_index(node->components[i], &index))
@@ -189,8 +189,9 @@ const struct query_order *mongo_sort_by_creation(struct query_build *build)
     return order;
 }
 
-bool mongo_sort_compile(struct slice sort, uint32_t slot, struct query_build *build,
-                        const struct query_order **ret_order, size_t *ret_count, struct error *err)
+bool mongo_sort_compile(struct slice sort, const struct mongo_collator *collator, uint32_t slot,
+                        struct query_build *build, const struct query_order **ret_order,
+                        size_t *ret_count, struct error *err)
 {
     struct query_order *order;
     struct document_iter iter;
@@ -227,6 +228,7 @@ bool mongo_sort_compile(struct slice sort, uint32_t slot, struct query_build *bu
             node->components = components_split(iter.key, build->arena, &node->count);
             node->descending = descending;
             node->slot = slot;
+            node->collator = collator;
         }
         order[count++] = (struct query_order){&node->head, descending};
     }

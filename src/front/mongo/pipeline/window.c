@@ -772,8 +772,8 @@ bool pipeline_window_stage(struct pipeline *p, struct pipeline_window *window, s
     const struct query_order *order = NULL;
     const struct query_expression **keys;
 
-    if (window->sort.data &&
-        !mongo_sort_compile(window->sort, p->slot, p->build, &order, &made.order_count, err))
+    if (window->sort.data && !mongo_sort_compile(window->sort, p->collator, p->slot, p->build,
+                                                 &order, &made.order_count, err))
         return false;
     if (window->ordered && made.order_count)
         pipeline_stage(p, QUERY_STAGE_SORT)->sort = (struct query_sort){order, made.order_count};

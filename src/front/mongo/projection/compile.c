@@ -217,7 +217,8 @@ static bool element_read(struct compile *compile, struct projection_node *node, 
         return mongo_error_set(compile->err, 31274,
                                "elemMatch: Invalid argument, object required, but got %s",
                                mongo_type_name(value->type));
-    return mongo_match_parse_pull(value, compile->build, &node->match, compile->err);
+    return mongo_match_parse_pull(value, compile->options ? compile->options->collator : NULL,
+                                  compile->build, &node->match, compile->err);
 }
 
 static bool expression_read(struct compile *compile, struct projection_node *node,

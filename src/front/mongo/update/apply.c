@@ -13,12 +13,24 @@ static bool step(struct update_run *run, const struct update_modifier *modifier,
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
-static bool value_min_max(const struct update_modifier *modifier,
+bool update_values_order(struct update_run *run, const struct document_value *a,
+                         const struct document_value *b, int *ret_order)
+{
+    if (run->collator)
+        return mongo_collate_compare(run->collator, a, b, run->input->context, ret_order, run->err);
+    *ret_order = document_compare(DOCUMENT_ORDER_MONGO, a, b);
+    return true;
+}
+
+static bool value_min_max(struct update_run *run, const struct update_modifier *modifier,
                           const struct document_value *before, struct document_value *ret_after)
 {
-    int order = before ? document_compare(DOCUMENT_ORDER_MONGO, &modifier->value, before) : 0;
-    bool replace = !before || (modifier->op == UPDATE_MIN ? order < 0 : order > 0);
+    bool replace;
+    int order = 0;
 
+    if (before && !update_values_order(run, &modifier->value, before, &order))
+        return false;
+    replace = !before || (modifier->op == UPDATE_MIN ? order < 0 : order > 0);
     *ret_after = replace ? modifier->value : *before;
     return true;
 }
@@ -43,7 +55,7 @@ bool update_value_compute(struct update_run *run, const struct update_modifier *
         return update_number_compute(run, modifier, before, ret_after);
     case UPDATE_MIN:
     case UPDATE_MAX:
-        return value_min_max(modifier, before, ret_after);
+        return value_min_max(run, modifier, before, ret_after);
     case UPDATE_CURRENT_DATE:
         *ret_after = date_now(run, modifier);
         return true;

@@ -46,11 +46,6 @@ static bool elements_write(struct update_run *run, const struct elements *elemen
     return true;
 }
 
-static bool same(const struct document_value *a, const struct document_value *b)
-{
-    return document_compare(DOCUMENT_ORDER_MONGO, a, b) == 0;
-}
-
 /* --- $push ------------------------------------------------------------------------------------ */
 
 /* The value at a dotted path of an element; missing is null. */
@@ -74,7 +69,7 @@ static struct document_value key_of(const struct document_value *element, struct
 
 struct sorting {
     const struct update_modifier *modifier;
-    const struct document_value *list;
+    const struct document_value *keys; /* of each element, one for each part of the order */
 };
 
 static int elements_compare(const void *a, const void *b, void *context)
@@ -84,9 +79,9 @@ static int elements_compare(const void *a, const void *b, void *context)
 
     for (size_t i = 0; i < sorting->modifier->sort_count; i++) {
         const struct update_sort *sort = &sorting->modifier->sorts[i];
-        struct document_value left = key_of(&sorting->list[*x], sort->path);
-        struct document_value right = key_of(&sorting->list[*y], sort->path);
-        int order = document_compare(DOCUMENT_ORDER_MONGO, &left, &right);
+        const struct document_value *left = &sorting->keys[*x * sorting->modifier->sort_count + i];
+        const struct document_value *right = &sorting->keys[*y * sorting->modifier->sort_count + i];
+        int order = document_compare(DOCUMENT_ORDER_MONGO, left, right);
 
         if (order)
             return sort->descending ? -order : order;
@@ -94,21 +89,33 @@ static int elements_compare(const void *a, const void *b, void *context)
     return *x < *y ? -1 : *x > *y; /* equal ones stay as they are */
 }
 
-static void elements_sort(struct update_run *run, const struct update_modifier *modifier,
+static bool elements_sort(struct update_run *run, const struct update_modifier *modifier,
                           struct elements *elements)
 {
-    struct sorting sorting = {modifier, elements->list};
+    struct document_value *keys =
+        ARENA_ARRAY(run->arena, struct document_value, elements->count * modifier->sort_count + 1);
+    struct sorting sorting = {modifier, keys};
     uint32_t *places = ARENA_ARRAY(run->arena, uint32_t, elements->count + 1);
     struct document_value *sorted =
         ARENA_ARRAY(run->arena, struct document_value, elements->count + 1);
 
-    for (size_t i = 0; i < elements->count; i++)
+    for (size_t i = 0; i < elements->count; i++) {
         places[i] = (uint32_t)i;
+        for (size_t s = 0; s < modifier->sort_count; s++) {
+            struct document_value *key = &keys[i * modifier->sort_count + s];
+
+            *key = key_of(&elements->list[i], modifier->sorts[s].path);
+            if (run->collator &&
+                !mongo_collate(run->collator, key, run->input->context, key, run->err))
+                return false;
+        }
+    }
     if (elements->count > 1)
         qsort_r(places, elements->count, sizeof *places, elements_compare, &sorting);
     for (size_t i = 0; i < elements->count; i++)
         sorted[i] = elements->list[places[i]];
     elements->list = sorted;
+    return true;
 }
 
 static void elements_insert(const struct update_modifier *modifier, struct elements *elements)
@@ -150,8 +157,8 @@ static bool push_compute(struct update_run *run, const struct update_modifier *m
                                SLICE_ARG(run->id_text));
     elements = elements_of(run, before, modifier->value_count);
     elements_insert(modifier, &elements);
-    if (modifier->sort_count)
-        elements_sort(run, modifier, &elements);
+    if (modifier->sort_count && !elements_sort(run, modifier, &elements))
+        return false;
     if (modifier->has_slice)
         elements_cut(modifier->slice, &elements);
     return elements_write(run, &elements, ret_after);
@@ -159,12 +166,16 @@ static bool push_compute(struct update_run *run, const struct update_modifier *m
 
 /* --- $addToSet -------------------------------------------------------------------------------- */
 
-static bool has(const struct elements *elements, const struct document_value *value)
+static bool has(struct update_run *run, const struct document_value *list, size_t count,
+                const struct document_value *value, bool *ret_has)
 {
-    for (size_t i = 0; i < elements->count; i++)
-        if (same(&elements->list[i], value))
-            return true;
-    return false;
+    int order = 1;
+
+    for (size_t i = 0; i < count && order; i++)
+        if (!update_values_order(run, &list[i], value, &order))
+            return false;
+    *ret_has = order == 0;
+    return true;
 }
 
 static bool add_to_set_compute(struct update_run *run, const struct update_modifier *modifier,
@@ -183,9 +194,12 @@ static bool add_to_set_compute(struct update_run *run, const struct update_modif
     elements = elements_of(run, before, modifier->value_count);
     count = elements.count;
     for (size_t i = 0; i < modifier->value_count; i++) {
-        if (!query_work(run->input->context, elements.count, run->err))
+        bool there;
+
+        if (!query_work(run->input->context, elements.count, run->err) ||
+            !has(run, elements.list, elements.count, &modifier->values[i], &there))
             return false;
-        if (!has(&elements, &modifier->values[i]))
+        if (!there)
             elements.list[elements.count++] = modifier->values[i];
     }
     if (before && elements.count == count) {
@@ -223,10 +237,8 @@ static bool is_pulled(struct update_run *run, const struct update_modifier *modi
     if (modifier->op == UPDATE_PULL)
         return mongo_match_holds(modifier->match, element, run->input->context, ret_pulled,
                                  run->err);
-    *ret_pulled = false;
-    for (size_t i = 0; i < modifier->value_count && !*ret_pulled; i++)
-        *ret_pulled = same(&modifier->values[i], element);
-    return query_work(run->input->context, modifier->value_count, run->err);
+    return query_work(run->input->context, modifier->value_count, run->err) &&
+           has(run, modifier->values, modifier->value_count, element, ret_pulled);
 }
 
 static bool pull_compute(struct update_run *run, const struct update_modifier *modifier,

@@ -8,6 +8,7 @@
 
 struct compile {
     struct query_build *build;
+    const struct mongo_collator *collator;
     struct arena *arena;
     struct error *err;
     struct update_filter *filters;
@@ -52,6 +53,7 @@ static bool is_identifier(struct slice name)
 static bool filter_read(struct compile *compile, const struct document_value *value,
                         struct update_filter *filter)
 {
+    const struct mongo_match_options options = {.collator = compile->collator};
     struct slice other;
 
     if (value->type != DOCUMENT_OBJECT)
@@ -59,7 +61,7 @@ static bool filter_read(struct compile *compile, const struct document_value *va
                                "BSON field 'update.updates.arrayFilters' is the wrong type '%s', "
                                "expected type 'object'",
                                mongo_type_name(value->type));
-    if (!mongo_match_parse(value->document, NULL, compile->build, &filter->match, compile->err))
+    if (!mongo_match_parse(value->document, &options, compile->build, &filter->match, compile->err))
         return error_prefix(compile->err, "Error parsing array filter :: caused by :");
     if (!mongo_match_top_name(filter->match, &filter->name, &other)) {
         if (!filter->name.data)
@@ -400,8 +402,8 @@ static bool operand_read(struct compile *compile, struct slice key,
     case UPDATE_POP:
         return pop_read(compile, key, modifier);
     case UPDATE_PULL:
-        return mongo_match_parse_pull(&modifier->value, compile->build, &modifier->match,
-                                      compile->err);
+        return mongo_match_parse_pull(&modifier->value, compile->collator, compile->build,
+                                      &modifier->match, compile->err);
     case UPDATE_PULL_ALL:
         if (modifier->value.type != DOCUMENT_ARRAY)
             return mongo_error_set(compile->err, MONGO_BAD_VALUE,
@@ -578,6 +580,7 @@ bool mongo_update_compile(const struct document_value *update,
     struct mongo_update *made = ARENA_NEW(build->arena, struct mongo_update);
 
     options = options ? options : &none;
+    compile.collator = made->collator = options->collator;
     if (update->type == DOCUMENT_ARRAY && !options->pipeline)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
                                "updates by an aggregation pipeline are not supported");

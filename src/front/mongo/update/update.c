@@ -121,7 +121,7 @@ static bool modifiers_apply(const struct mongo_update *update,
                             struct slice *ret_document, struct error *err)
 {
     CLEANUP(buf_done) struct buf buf = {0};
-    struct update_run run = {input, arena, err, id_text(input->document, arena)};
+    struct update_run run = {input, update->collator, arena, err, id_text(input->document, arena)};
     struct update_node *root = update_node_new(arena, SLICE(""), document_object(input->document));
 
     if (!update_modifiers_apply(&run, update, root))
@@ -202,7 +202,7 @@ static bool base_make(const struct mongo_match *match, bool id_alone,
                       struct slice *ret_document, struct error *err)
 {
     CLEANUP(buf_done) struct buf buf = {0};
-    struct update_run run = {input, arena, err, SLICE("{}")};
+    struct update_run run = {input, NULL, arena, err, SLICE("{}")};
     struct update_node *root =
         update_node_new(arena, SLICE(""), document_value_of_type(DOCUMENT_OBJECT));
 

@@ -81,6 +81,7 @@ struct update_modifier {
 };
 
 struct mongo_update {
+    const struct mongo_collator *collator; /* NULL: texts compare by their bytes */
     bool replacement, positional;
     struct slice document;                   /* of a replacement */
     const struct query_expression *pipeline; /* what becomes of the document in slot 0; or NULL */
@@ -121,6 +122,7 @@ struct document_value update_node_value(const struct update_node *node, struct a
 /* Where the values of one application live, and what messages name. */
 struct update_run {
     const struct mongo_update_input *input;
+    const struct mongo_collator *collator; /* of the update */
     struct arena *arena;
     struct error *err;
     struct slice id_text; /* {_id: 1}, for messages */
@@ -140,6 +142,10 @@ NODISCARD bool update_bits_compute(struct update_run *run, const struct update_m
 NODISCARD bool update_array_compute(struct update_run *run, const struct update_modifier *modifier,
                                     const struct document_value *before, bool *ret_there,
                                     struct document_value *ret_after);
+
+/* How two values compare for the update. */
+NODISCARD bool update_values_order(struct update_run *run, const struct document_value *a,
+                                   const struct document_value *b, int *ret_order);
 
 /* The last name of a path, for messages. */
 struct slice update_path_last(const struct update_path *path);

@@ -203,20 +203,34 @@ static void a_filter_that_is_too_deep_is_refused(void **state)
     assert_contains(err.message, "exceeded maximum query tree depth");
 }
 
-static void a_collation_other_than_simple_is_refused_by_name(void **state)
+static void texts_match_by_the_collator(void **state)
 {
     struct fixture *f = *state;
     struct query_build build = {.arena = f->arena};
-    struct mongo_match_options options = {
-        .collation = extended_document(f->arena, SLICE("{\"locale\":\"simple\"}"))};
-    struct slice filter = extended_document(f->arena, SLICE("{\"a\":1}"));
+    const struct document_value document =
+        document_object(extended_document(f->arena, SLICE("{\"a\":\"X\"}")));
+    CLEANUP(query_context_done) struct query_context context = {0};
+    struct mongo_match_options options = {0};
+    struct mongo_equality *equalities;
     const struct mongo_match *match;
     struct error err;
+    size_t count;
+    bool holds;
 
-    assert_ok(mongo_match_parse(filter, &options, &build, &match, &err), &err);
-    options.collation = extended_document(f->arena, SLICE("{\"locale\":\"de\"}"));
-    assert_fails(mongo_match_parse(filter, &options, &build, &match, &err), &err, ERROR_MONGO);
-    assert_contains(err.message, "collation is not supported");
+    assert_ok(mongo_collator_find(
+                  extended_document(f->arena, SLICE("{\"locale\":\"en\",\"strength\":2}")),
+                  &options.collator, &err),
+              &err);
+    query_context_init(&context, f->arena, NULL, NULL);
+    assert_ok(mongo_match_parse(extended_document(f->arena, SLICE("{\"a\":{\"$in\":[\"x\"]}}")),
+                                &options, &build, &match, &err),
+              &err);
+    assert_ok(mongo_match_holds(match, &document, &context, &holds, &err), &err);
+    assert_true(holds);
+    /* an upsert begins with the text as it was given */
+    assert_ok(mongo_match_equalities(match, f->arena, &equalities, &count, &err), &err);
+    assert_int_equal(count, 1);
+    assert_true(slice_equal(equalities[0].value.text, SLICE("x")));
 }
 
 /* $expr through the interface of whoever knows expressions: here, that a field is true. */
@@ -289,7 +303,7 @@ int main(void)
         cmocka_unit_test(wrong_filters_are_refused_as_the_cases_say),
         cmocka_unit_test(the_element_of_the_first_array_is_told),
         cmocka_unit_test(a_filter_that_is_too_deep_is_refused),
-        cmocka_unit_test(a_collation_other_than_simple_is_refused_by_name),
+        cmocka_unit_test(texts_match_by_the_collator),
         cmocka_unit_test(expressions_are_somebody_elses),
         cmocka_unit_test(an_expensive_filter_ends_at_the_limit_of_work),
     };
