@@ -80,6 +80,10 @@ for (const sharded of [false, true]) {
     ], { collation: loose }).toArray();
     assert.deepEqual(groups.map((group) => [group._id.toLowerCase(), group.count]), [['bob', 2], ['änn', 1], ['ann', 2]]);
     assert.ok(['Bob', 'bob'].includes(groups[0]._id));
+    const ends = [{ $group: { _id: null, least: { $min: '$name' }, most: { $max: '$name' }, last: { $max: '$_id' }, none: { $min: '$nothing' } } }];
+    assert.deepEqual(await collection.aggregate(ends, { collation: { locale: 'sv' } }).toArray(), [{ _id: null, least: 7, most: 'Änn', last: 6, none: null }]);
+    assert.deepEqual(await collection.aggregate([{ $match: { name: { $type: 'string' } } }, ...ends], { collation: { locale: 'en' } }).toArray(),
+      [{ _id: null, least: 'ann', most: 'Bob', last: 5, none: null }]);
     const counts = await collection.aggregate([{ $sortByCount: { $arrayElemAt: ['$tags', 0] } }], { collation: loose }).toArray();
     assert.deepEqual(counts.filter((one) => one.count === 2 && one._id).map((one) => one._id.toLowerCase()), ['red']);
   });
@@ -155,7 +159,7 @@ test('stages of pipelines compare by the collation', async (t) => {
     [{ _id: 1, is: true, less: true }, { _id: 2, is: false, less: false }]);
   assert.deepEqual(await run([{ $facet: { few: [{ $match: { who: 'BOB' } }, { $project: { _id: 1 } }] } }]), [{ few: [{ _id: 2 }] }]);
   for (const pipeline of [
-    [{ $group: { _id: null, most: { $max: '$who' } } }],
+    [{ $group: { _id: null, all: { $addToSet: '$who' } } }],
     [{ $project: { all: { $setUnion: [['a'], ['$who']] } } }],
     [{ $bucketAuto: { groupBy: '$who', buckets: 2 } }],
   ]) {
