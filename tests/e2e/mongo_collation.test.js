@@ -154,6 +154,10 @@ test('stages of pipelines compare by the collation', async (t) => {
   const run = (pipeline, collation = loose) => db.collection('orders').aggregate(pipeline, { collation }).toArray();
   const joined = await run([{ $lookup: { from: 'people', localField: 'who', foreignField: 'name', as: 'found' } }, { $sort: { who: 1 } }]);
   assert.deepEqual(joined.map((order) => order.found.map((person) => person._id)), [[1], [2]]);
+  await db.collection('chain').insertMany([{ _id: 'a', next: 'B' }, { _id: 'b', next: 'C' }, { _id: 'c', next: 'A' }, { _id: 'd' }]);
+  const walk = [{ $limit: 1 }, { $graphLookup: { from: 'chain', startWith: 'A', connectFromField: 'next', connectToField: '_id', as: 'way' } }];
+  assert.deepEqual((await run(walk))[0].way.map((one) => one._id).sort(), ['a', 'b', 'c']);
+  assert.deepEqual((await run(walk, { locale: 'simple' }))[0].way, []);
   assert.deepEqual(await run([{ $bucket: { groupBy: '$size', boundaries: ['A', 'c', 'E'] } }]), [{ _id: 'A', count: 1 }, { _id: 'c', count: 1 }]);
   assert.deepEqual(await run([{ $sort: { _id: 1 } }, { $project: { is: { $eq: ['$who', 'ann'] }, less: { $lt: ['$size', 'C'] } } }]),
     [{ _id: 1, is: true, less: true }, { _id: 2, is: false, less: false }]);
