@@ -155,3 +155,26 @@ test('a snapshot that is not held, or would be written, is refused', async (t) =
   await assert.rejects(db.command({ aggregate: 'c', pipeline: [{ $out: 'd' }], cursor: {}, readConcern: { level: 'linearizable' } }), { code: 72 });
   assert.deepEqual(await db.listCollections({}, { nameOnly: true }).toArray().then((all) => all.map(({ name }) => name)), ['c']);
 });
+
+test('$listLocalSessions lists the sessions of whoever asks that have numbered writes, and its own', async (t) => {
+  const { server, client } = await mongo(t);
+  const admin = client.db('admin');
+  const wire = await Wire.open(t, server); // the driver puts a session of its own in place
+  const list = async (lsid) => (await wire.ask({ aggregate: 1, pipeline: [{ $listLocalSessions: {} }], cursor: {}, lsid, $db: 'admin' })).cursor.firstBatch;
+  const written = { id: new UUID() }, own = { id: new UUID() }, read = { id: new UUID() };
+  assert.equal((await wire.ask({ insert: 'c', documents: [{ _id: 1 }], lsid: written, txnNumber: new Long(1), $db: 'd' })).ok, 1);
+  assert.equal((await wire.ask({ find: 'c', lsid: read, $db: 'd' })).ok, 1);
+  const rows = await list(own);
+  const ids = rows.map(({ _id }) => _id.id.toString());
+  assert.equal(ids[0], own.id.toString());
+  assert.ok(ids.includes(written.id.toString()) && !ids.includes(read.id.toString()));
+  assert.ok(rows.every(({ _id, lastUse }) => _id.uid.length() === 32 && Math.abs(lastUse - Date.now()) < 60000));
+  await wire.ask({ endSessions: [written], $db: 'admin' });
+  assert.ok(!(await list(own)).some(({ _id }) => _id.id.toString() === written.id.toString()));
+  const asked = (stage, of = 1) => admin.command({ aggregate: of, pipeline: [{ $listLocalSessions: stage }], cursor: {} });
+  await assert.rejects(asked({ allUsers: true }), { code: 238, message: /allUsers/ });
+  await assert.rejects(asked({ users: [] }), { code: 238, message: /users/ });
+  await assert.rejects(asked({ other: 1 }), { code: 40415 });
+  await assert.rejects(asked(1), { code: 14 });
+  await assert.rejects(asked({}, 'c'), { code: 73 });
+});

@@ -67,6 +67,40 @@ bool mongo_namespace_read(const struct document_value *text, struct mongo_namesp
            collection_check(ret_namespace, err);
 }
 
+/* --- Waiting --------------------------------------------------------------------------------- */
+
+void mongo_account_leave(struct mongo_call *call)
+{
+    struct slice id = call->account.id;
+
+    assert(!call->transact); /* it has pinned some of them */
+    front_account_done(&call->account);
+    call->account.id = id;
+    call->left = true;
+}
+
+bool mongo_account_return(struct mongo_call *call, struct error *err)
+{
+    if (!call->left)
+        return true;
+    call->left = false;
+    return catalogue_account_open(call->services->catalogue, call->account.id,
+                                  &call->account.account, err);
+}
+
+bool mongo_may_wait(const struct mongo_call *call, int64_t deadline_ms, struct error *err)
+{
+    if (call->cancelled && atomic_load_explicit(call->cancelled, memory_order_relaxed))
+        return error_set(err, ERROR_TIMED_OUT, "the client has gone");
+    if (mongo_waits_are_over(call->mongo->waits))
+        return mongo_error_set(err, MONGO_INTERRUPTED_AT_SHUTDOWN,
+                               "the server stops; what was begun goes on when it is back");
+    if (deadline_ms && clock_read_monotonic_ms(call->services->clock) >= deadline_ms)
+        return mongo_error_set(err, MONGO_MAX_TIME_MS_EXPIRED,
+                               "operation exceeded time limit; what was begun goes on");
+    return true;
+}
+
 /* --- Collections ----------------------------------------------------------------------------- */
 
 bool mongo_container_fits(const struct container *container)
@@ -119,6 +153,7 @@ bool mongo_collection_open_any(const struct mongo_call *call, const struct mongo
 {
     struct container *container;
 
+    assert(!ret_collection->container);
     *ret_collection =
         (struct mongo_collection){.made = mongo_virtual_find(name->database, name->collection)};
     if (ret_collection->made)
@@ -255,7 +290,7 @@ bool mongo_collection_create(const struct mongo_call *call, const struct mongo_n
     struct container *container;
     bool is_new;
 
-    assert(call->may_block);
+    assert(call->may_block && !ret_collection->container);
     if (!database_make(call, name->database, err) ||
         !container_make(call, name, terms, &container, &is_new, err))
         return false;

@@ -115,6 +115,7 @@ struct mongo_call {
     uint64_t snapshot; /* the cluster time of the moment it reads (snapshot.h); 0: none */
     bool snapshot_new; /* nobody read it before */
 
+    bool left;              /* it waits, or did, and its account is to be taken again */
     bool watches;           /* it reads a change stream */
     struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */
     struct mongo_fail fail; /* what a test wants to become of it */
@@ -161,6 +162,18 @@ NODISCARD bool mongo_database_check(struct slice name, struct error *err);
 NODISCARD bool mongo_namespace_read(const struct document_value *text,
                                     struct mongo_namespace *ret_namespace, struct error *err);
 
+/* Who waits, for an index, a migration, or something to be written, lets go of the account before,
+ * and takes it as it is then: a state of an account keeps the states of all its containers, and
+ * what a migration leaves behind, or a drop, goes when nobody holds the old ones. What the call has
+ * opened is closed before. ERROR_NOT_FOUND: the account is no more. */
+void mongo_account_leave(struct mongo_call *call);
+NODISCARD bool mongo_account_return(struct mongo_call *call, struct error *err);
+/* May a call that blocks wait any longer? Not when its client has gone, the server stops
+ * (MONGO_INTERRUPTED_AT_SHUTDOWN), or it is later than deadline_ms, 0 being none
+ * (MONGO_MAX_TIME_MS_EXPIRED). */
+NODISCARD bool mongo_may_wait(const struct mongo_call *call, int64_t deadline_ms,
+                              struct error *err);
+
 /* A collection, opened; closed with mongo_collection_close. */
 struct mongo_collection {
     struct container *container;      /* NULL: there is none */
@@ -175,7 +188,8 @@ static inline bool mongo_collection_exists(const struct mongo_collection *collec
     return collection->container || collection->made;
 }
 
-/* Opens it. *ret_collection is all zero where there is none, which is no error.
+/* Opens it. *ret_collection is closed before, or all zero: what it held would be held for ever. It
+ * is all zero where there is none, which is no error.
  * MONGO_COMMAND_NOT_SUPPORTED: the container's items are of another API. MONGO_UNAUTHORIZED:
  * it is one the server makes, and the command writes. MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW: it is a
  * view. */

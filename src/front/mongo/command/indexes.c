@@ -3,7 +3,10 @@
  * A client of createIndexes waits until its indexes are built, as it does with MongoDB: the
  * caretaker builds them (catalogue/indexes.h) while the call looks again and again, on its worker.
  * One that cannot be built is dropped again, with all others of the call, and its first conflict is
- * the answer. A client that goes away, or whose maxTimeMS ends, leaves the building behind. */
+ * the answer. A client that goes away, or whose maxTimeMS ends, leaves the building behind.
+ *
+ * Between two looks it holds no state of any container: indexes are not settled while a collection
+ * gets another key, and that does not end while a state from before is held. */
 #include "front/mongo/command/indexes.h"
 
 #include "catalogue/indexes.h"
@@ -34,9 +37,13 @@ static struct slice text_of(const struct mongo_call *call, struct slice document
     return mongo_text_value(&value, call->arena);
 }
 
-static void nap(int64_t ms)
+/* Lets the caretaker work for a while. No collection is open. */
+static bool nap(struct mongo_call *call, int64_t ms, struct error *err)
 {
+    caretaker_wake(call->services->caretaker);
+    mongo_account_leave(call);
     nanosleep(&(struct timespec){0, ms * 1000000}, NULL);
+    return mongo_account_return(call, err);
 }
 
 /* --- Showing --------------------------------------------------------------------------------- */
@@ -371,37 +378,25 @@ static bool spec_take(struct creating *c, const struct mongo_index_spec *spec,
 /* An index that is building or gone is no longer what a client would see. */
 static bool collection_again(struct creating *c, struct error *err)
 {
-    mongo_collection_close(&c->collection);
-    c->collection = (struct mongo_collection){0};
-    if (!mongo_collection_open(c->call, &c->name, &c->collection, err))
+    if (!mongo_collection_reopen(c->call, &c->name, &c->collection, err))
         return false;
     return c->collection.container ||
            mongo_error_set(err, 276, "the collection was dropped while its index was built");
 }
 
-static bool may_wait(const struct creating *c, int64_t deadline_ms, struct error *err)
-{
-    const struct mongo_call *call = c->call;
-
-    if (call->cancelled && atomic_load_explicit(call->cancelled, memory_order_relaxed))
-        return error_set(err, ERROR_TIMED_OUT, "the client has gone");
-    if (deadline_ms && clock_read_monotonic_ms(call->services->clock) >= deadline_ms)
-        return mongo_error_set(err, MONGO_MAX_TIME_MS_EXPIRED, "operation exceeded time limit");
-    return true;
-}
-
-/* While too many changes of the container are carried out, those before have to end. */
+/* While too many changes of the container are carried out, those before have to end. Closes the
+ * collection, so nothing in the change is borrowed from it. */
 static bool change_run(struct creating *c, const struct catalogue_index_change *change,
                        int64_t deadline_ms, struct error *err)
 {
+    mongo_collection_close(&c->collection);
     for (int i = 0;; i++) {
         if (catalogue_indexes_change(c->call->services->catalogue, c->call->account.id,
                                      c->name.database, c->name.collection, change, err))
             return true;
-        if (err->code != ERROR_BUSY || i == BUSY_TRIES_MAX || !may_wait(c, deadline_ms, err))
+        if (err->code != ERROR_BUSY || i == BUSY_TRIES_MAX ||
+            !mongo_may_wait(c->call, deadline_ms, err) || !nap(c->call, LOOK_MAX_MS, err))
             return false;
-        caretaker_wake(c->call->services->caretaker);
-        nap(LOOK_MAX_MS);
     }
 }
 
@@ -481,17 +476,17 @@ static bool built_wait(struct creating *c, int64_t deadline_ms, struct error *er
         }
         if (ready == c->added_count)
             return true;
-        if (!may_wait(c, deadline_ms, err))
+        mongo_collection_close(&c->collection);
+        if (!mongo_may_wait(c->call, deadline_ms, err) || !nap(c->call, pause_ms, err))
             return false;
-        caretaker_wake(c->call->services->caretaker);
-        nap(pause_ms);
     }
 }
 
 /* The document of the collection with another time to live; 0: none. */
-static bool expiry_set(struct creating *c, int32_t seconds, struct error *err)
+static bool expiry_set(const struct creating *c, const struct mongo_collection *collection,
+                       int32_t seconds, struct error *err)
 {
-    struct slice document = fields_of(&c->collection)->document;
+    struct slice document = fields_of(collection)->document;
     CLEANUP(buf_done) struct buf body;
     struct container *container;
     struct document_iter iter;
@@ -555,7 +550,7 @@ static bool indexes_make(struct creating *c, int64_t deadline_ms, size_t *ret_be
                                "add index fails, too many indexes for %.*s.%.*s key:%.*s",
                                SLICE_ARG(c->name.database), SLICE_ARG(c->name.collection),
                                SLICE_ARG(text_of(c->call, c->specs[c->spec_count - 1].key)));
-    if (c->expires != INDEX_EXPIRES_NEVER && !expiry_set(c, c->expires, err))
+    if (c->expires != INDEX_EXPIRES_NEVER && !expiry_set(c, &c->collection, c->expires, err))
         return false;
     /* Of one that failed before and is still listed in the catalogue nothing is kept. */
     change = (struct catalogue_index_change){.drop = c->names,
@@ -590,7 +585,7 @@ bool mongo_create_indexes(struct mongo_call *call, struct error *err)
         return false;
     charged(call, true);
     existed = c.collection.container != NULL;
-    fine = mongo_collection_make(call, &c.name, &c.collection, err) &&
+    fine = (existed || mongo_collection_make(call, &c.name, &c.collection, err)) &&
            indexes_make(&c, deadline_ms, &before, err);
     mongo_collection_close(&c.collection);
     if (!fine)
@@ -623,7 +618,7 @@ static void drop_add(struct dropping *d, struct slice shown)
         document_find(key.document, SLICE("_ts"), &part))
         d->expiry = true;
     else
-        d->names[d->count++] = name_of(shown);
+        d->names[d->count++] = arena_copy(d->c.call->arena, name_of(shown));
 }
 
 static bool drop_named(struct dropping *d, struct slice name, struct error *err)
@@ -725,7 +720,7 @@ bool mongo_drop_indexes(struct mongo_call *call, struct error *err)
     d.names = ARENA_ARRAY(call->arena, struct slice, d.shown_count + INDEX_DEFINITIONS_MAX);
     fine = drop_find(&d, &drop.index, &all, err);
     change = (struct catalogue_index_change){.drop = d.names, .drop_count = d.count};
-    fine = fine && (!d.expiry || expiry_set(&d.c, 0, err)) &&
+    fine = fine && (!d.expiry || expiry_set(&d.c, &d.c.collection, 0, err)) &&
            (!d.count || change_run(&d.c, &change, deadline_ms, err));
     mongo_collection_close(&d.c.collection);
     if (!fine)
@@ -828,7 +823,7 @@ static bool modification_check(const struct modification *asked, struct error *e
                            "no expireAfterSeconds, hidden, unique, or prepareUnique field");
 }
 
-bool mongo_index_modify(struct mongo_call *call, const struct mongo_collection *collection,
+bool mongo_index_modify(struct mongo_call *call, struct mongo_collection *collection,
                         const struct mongo_namespace *name, struct slice index, struct error *err)
 {
     static const struct mongo_field fields[] = {
@@ -840,7 +835,7 @@ bool mongo_index_modify(struct mongo_call *call, const struct mongo_collection *
         {"prepareUnique", MONGO_FIELD_VALUE, offsetof(struct modification, prepared)},
     };
     const struct document_value none = document_undefined();
-    struct dropping d = {.c = {.call = call, .name = *name, .collection = *collection}};
+    struct dropping d = {.c = {.call = call, .name = *name}};
     struct modification asked = {.expires = none, .hidden = none, .unique = none, .prepared = none};
     struct document_value old_expires = none, old_hidden = none, value, source;
     struct catalogue_index_change change;
@@ -855,7 +850,7 @@ bool mongo_index_modify(struct mongo_call *call, const struct mongo_collection *
     shown = modified_find(&d, &asked, err);
     if (!shown.data)
         return false;
-    index_name = name_of(shown);
+    index_name = arena_copy(call->arena, name_of(shown));
     if (slice_equal(index_name, SLICE("_id_")))
         return mongo_error_set(err, MONGO_BAD_VALUE, "can't change the _id index");
     (void)document_find(shown, SLICE("expireAfterSeconds"), &old_expires);
@@ -866,7 +861,7 @@ bool mongo_index_modify(struct mongo_call *call, const struct mongo_collection *
         if (!is_given(&asked.expires) || seconds <= 0)
             return mongo_error_set(err, MONGO_INVALID_OPTIONS,
                                    "the index on _ts can have another expireAfterSeconds above 0");
-        if (!expiry_set(&d.c, seconds, err))
+        if (!expiry_set(&d.c, collection, seconds, err))
             return false;
         old_and_new(call, "expireAfterSeconds", &old_expires, &value);
         return true;
@@ -889,5 +884,6 @@ bool mongo_index_modify(struct mongo_call *call, const struct mongo_collection *
     definition = document_with(definition, SLICE("source"), &source, call->arena);
     change = (struct catalogue_index_change){
         .drop = &index_name, .drop_count = 1, .add = &definition, .add_count = 1};
+    mongo_collection_close(collection);
     return change_run(&d.c, &change, 0, err);
 }

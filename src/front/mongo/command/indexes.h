@@ -24,8 +24,7 @@ void mongo_duplicate_tell(struct mongo_call *call, const struct mongo_collection
                           struct error *err);
 
 /* {index: {name or keyPattern, expireAfterSeconds, hidden}} of collMod; what was and is now goes
- * into the reply. */
-NODISCARD bool mongo_index_modify(struct mongo_call *call,
-                                  const struct mongo_collection *collection,
+ * into the reply. Closes the collection: it may have to wait. */
+NODISCARD bool mongo_index_modify(struct mongo_call *call, struct mongo_collection *collection,
                                   const struct mongo_namespace *name, struct slice index,
                                   struct error *err);

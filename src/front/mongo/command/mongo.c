@@ -322,9 +322,9 @@ static bool call_run(struct front_call *front, struct error *err)
     bool fine;
 
     reply_begin(call);
-    if (!message_read(call, err) || !command_find(call, err) || !mongo_fail_meet(call, err) ||
-        !need_check(call, err) || !place_check(call, err) || !user_check(call, err) ||
-        !mongo_generic_check(call, err))
+    if (!mongo_account_return(call, err) || !message_read(call, err) || !command_find(call, err) ||
+        !mongo_fail_meet(call, err) || !need_check(call, err) || !place_check(call, err) ||
+        !user_check(call, err) || !mongo_generic_check(call, err))
         return false;
     if (!call->may_block && (call->command->place == MONGO_PLACE_WORKER || account_is_made(call))) {
         call->cold = true;

@@ -325,6 +325,8 @@ bool mongo_session_enter(struct mongo_call *call, struct error *err)
     if (!mongo_sessions_take(call->mongo->sessions, name, account_number(call),
                              clock_monotonic_ms() + WAIT_MS_MAX, &call->logical, err))
         return false;
+    if (mongo_session_id(call).len == MONGO_SESSION_ID_LEN)
+        mongo_sessions_note(call->mongo->sessions, call->logical, mongo_session_id(call));
     call->number = numbering.number;
     fine = numbering.within ? within_begin(call, &numbering, err)
                             : write_begin(call, numbering.number, err);

@@ -449,6 +449,7 @@ static void watch_park(struct front_call *front)
 {
     struct mongo_call *call = CONTAINER_OF(front, struct mongo_call, front);
 
+    mongo_account_leave(call);
     mongo_waits_add(call->mongo->waits, &call->wait, front);
 }
 

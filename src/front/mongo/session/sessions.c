@@ -419,6 +419,35 @@ void mongo_sessions_refresh(struct mongo_sessions *sessions, const uint8_t *name
     }
 }
 
+void mongo_sessions_note(struct mongo_sessions *sessions, struct mongo_logical *session,
+                         struct slice id)
+{
+    assert(session->taken && id.len == MONGO_SESSION_ID_LEN);
+    if (session->has_id)
+        return; /* the name follows from it: it is always the same */
+    WITH_LOCK (&sessions->lock) {
+        memcpy(session->id, id.data, MONGO_SESSION_ID_LEN);
+        session->has_id = true;
+    }
+}
+
+size_t mongo_sessions_list(struct mongo_sessions *sessions, uint32_t account,
+                           struct mongo_session_shown *ret_list, size_t max)
+{
+    size_t count = 0;
+
+    WITH_LOCK (&sessions->lock)
+        for (const struct mongo_logical *session = sessions->newest; session && count < max;
+             session = session->older) {
+            if (session->account != account || !session->has_id)
+                continue;
+            memcpy(ret_list[count].name, session->name, MONGO_SESSION_NAME_LEN);
+            memcpy(ret_list[count].id, session->id, MONGO_SESSION_ID_LEN);
+            ret_list[count++].used_ms = session->used_ms;
+        }
+    return count;
+}
+
 void mongo_sessions_figures(struct mongo_sessions *sessions,
                             struct mongo_sessions_figures *ret_figures)
 {

@@ -34,6 +34,8 @@ struct mongo_logical {
     bool reads_alone;  /* it is a moment that is held for reads, which is not counted */
 
     /* Of the table. */
+    uint8_t id[MONGO_SESSION_ID_LEN]; /* as its client knows it; with has_id */
+    bool has_id;
     int64_t used_ms, until_ms; /* until_ms: of the transaction */
     bool taken, ended;
     unsigned waiting;
@@ -84,6 +86,20 @@ void mongo_sessions_end(struct mongo_sessions *sessions, const uint8_t *name);
 void mongo_sessions_end_account(struct mongo_sessions *sessions, uint32_t account);
 /* It goes on: as if it were used now. */
 void mongo_sessions_refresh(struct mongo_sessions *sessions, const uint8_t *name);
+
+/* Of a session that is taken: the id its client knows it by, for lists. */
+void mongo_sessions_note(struct mongo_sessions *sessions, struct mongo_logical *session,
+                         struct slice id);
+
+/* A session as it is listed. */
+struct mongo_session_shown {
+    uint8_t name[MONGO_SESSION_NAME_LEN], id[MONGO_SESSION_ID_LEN];
+    int64_t used_ms; /* of clock_monotonic_ms */
+};
+
+/* Up to max sessions of an account whose ids were noted, those used last first: how many. */
+size_t mongo_sessions_list(struct mongo_sessions *sessions, uint32_t account,
+                           struct mongo_session_shown *ret_list, size_t max);
 
 struct mongo_sessions_figures {
     size_t sessions, open;

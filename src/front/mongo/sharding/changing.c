@@ -10,21 +10,6 @@ enum { WAITING_MAX = 8, PAUSE_MS = 5, PAUSE_MS_MAX = 100 };
 
 /* --- Waiting --------------------------------------------------------------------------------- */
 
-/* Lets go of everything that keeps states of containers. */
-static void account_release(struct mongo_call *call)
-{
-    struct slice id = call->account.id;
-
-    front_account_done(&call->account);
-    call->account.id = id;
-}
-
-static bool account_take(struct mongo_call *call, struct error *err)
-{
-    return catalogue_account_open(call->services->catalogue, call->account.id,
-                                  &call->account.account, err);
-}
-
 struct waiting {
     struct mongo_call *call;
     int64_t deadline_ms; /* 0: none */
@@ -33,15 +18,10 @@ struct waiting {
 
 static bool waiting_pause(struct waiting *waiting, struct error *err)
 {
-    const struct mongo_call *call = waiting->call;
     struct timespec pause = {.tv_nsec = (long)waiting->pause_ms * 1000000};
 
-    if (call->cancelled && atomic_load(call->cancelled))
-        return error_set(err, ERROR_TIMED_OUT, "the client has gone");
-    if (waiting->deadline_ms &&
-        clock_read_monotonic_ms(call->services->clock) >= waiting->deadline_ms)
-        return mongo_error_set(err, MONGO_MAX_TIME_MS_EXPIRED,
-                               "operation exceeded time limit; what was begun goes on");
+    if (!mongo_may_wait(waiting->call, waiting->deadline_ms, err))
+        return false;
     nanosleep(&pause, NULL);
     waiting->pause_ms = MIN(waiting->pause_ms * 2, (int64_t)PAUSE_MS_MAX);
     return true;
@@ -73,16 +53,7 @@ static bool conflicts_check(const struct mongo_call *call, const struct containe
         (unsigned long long)progress.conflicts, (unsigned long long)progress.logical_full);
 }
 
-/* Are entries of items still being remade after a change of its indexes? A migration that is begun
- * then may wait for them without end. */
-static bool is_remade(const struct container *container)
-{
-    struct definition *const *before;
-
-    return container_policies_before(container, &before) > 0;
-}
-
-/* Until the collection has no migration, and before one is begun no indexes to settle. */
+/* Until the collection has no migration. */
 static bool migration_await(struct waiting *waiting, const struct mongo_namespace *name,
                             bool our_own, struct error *err)
 {
@@ -92,7 +63,7 @@ static bool migration_await(struct waiting *waiting, const struct mongo_namespac
 
         if (!container_open(waiting->call, name, &container, err))
             return false;
-        if (!container_migration(container) && (our_own || !is_remade(container)))
+        if (!container_migration(container))
             return true;
         /* published: documents are where they are to be, and what is left behind goes by itself */
         if (our_own && migration_state(container_migration(container)) == MIGRATION_DROPPING)
@@ -154,10 +125,10 @@ bool mongo_change_run(struct mongo_call *call, const struct mongo_namespace *nam
                                "%d commands wait for chunks to move already: try again later",
                                WAITING_MAX);
     }
-    account_release(call);
+    mongo_account_leave(call);
     fine = change_run(call, name, begin, context, err);
     atomic_fetch_sub(&call->mongo->waiting, 1);
-    return account_take(call, fine ? err : &ignored) && fine;
+    return mongo_account_return(call, fine ? err : &ignored) && fine;
 }
 
 bool mongo_change_check(const struct mongo_call *call, struct error *err)

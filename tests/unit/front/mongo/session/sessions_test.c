@@ -69,6 +69,47 @@ static void a_session_is_remembered_and_taken_by_one_at_a_time(void **state UNUS
     mongo_sessions_free(sessions);
 }
 
+static void sessions_are_listed_to_their_account_by_the_ids_of_clients(void **state UNUSED)
+{
+    struct mongo_sessions *sessions = sessions_of(16, 60000);
+    struct mongo_logical *first = take(sessions, "x"), *second = take(sessions, "y");
+    struct mongo_session_shown list[2];
+
+    mongo_sessions_note(sessions, first, SLICE("0123456789abcdef"));
+    mongo_sessions_note(sessions, second, SLICE("fedcba9876543210"));
+    mongo_sessions_give_back(sessions, first);
+    mongo_sessions_give_back(sessions, second);
+    mongo_sessions_give_back(sessions, take(sessions, "z")); /* without one */
+    assert_int_equal(mongo_sessions_list(sessions, 1, list, 2), 2);
+    assert_memory_equal(list[0].id, "fedcba9876543210", MONGO_SESSION_ID_LEN);
+    assert_memory_equal(list[1].id, "0123456789abcdef", MONGO_SESSION_ID_LEN);
+    assert_int_equal(mongo_sessions_list(sessions, 1, list, 1), 1);
+    assert_int_equal(mongo_sessions_list(sessions, 2, list, 2), 0);
+    mongo_sessions_free(sessions);
+}
+
+static void of_moments_a_quarter_is_held_and_the_oldest_gives_way(void **state UNUSED)
+{
+    struct mongo_sessions *sessions = sessions_of(16, 60000);
+    struct mongo_logical *first = take(sessions, "x"), *second = take(sessions, "y");
+    struct mongo_sessions_figures figures;
+    struct error err;
+
+    first->reads_alone = second->reads_alone = true;
+    assert_true(mongo_sessions_open(sessions, first, &freed, &err));
+    assert_false(mongo_sessions_open(sessions, second, &freed, &err)); /* the first is in use */
+    assert_int_equal(mongo_error_code(&err), MONGO_EXCEEDED_MEMORY_LIMIT);
+    mongo_sessions_give_back(sessions, first);
+    assert_true(mongo_sessions_open(sessions, second, &freed, &err));
+    assert_int_equal(atomic_load(&freed), 1);
+    assert_int_equal(first->use, MONGO_NUMBER_ABORTED);
+    mongo_sessions_figures(sessions, &figures);
+    assert_int_equal(figures.open, 1);
+    assert_int_equal(figures.started + figures.aborted, 0);
+    mongo_sessions_give_back(sessions, second);
+    mongo_sessions_free(sessions);
+}
+
 static void the_least_recently_used_one_is_forgotten(void **state UNUSED)
 {
     struct mongo_sessions *sessions = sessions_of(2, 60000);
@@ -150,6 +191,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(users_have_sessions_of_their_own),
         cmocka_unit_test(a_session_is_remembered_and_taken_by_one_at_a_time),
+        cmocka_unit_test(sessions_are_listed_to_their_account_by_the_ids_of_clients),
+        cmocka_unit_test(of_moments_a_quarter_is_held_and_the_oldest_gives_way),
         cmocka_unit_test(the_least_recently_used_one_is_forgotten),
         cmocka_unit_test(ending_a_session_frees_its_transaction),
         cmocka_unit_test(an_account_has_half_of_all_transactions),
