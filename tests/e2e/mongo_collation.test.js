@@ -80,6 +80,10 @@ for (const sharded of [false, true]) {
     ], { collation: loose }).toArray();
     assert.deepEqual(groups.map((group) => [group._id.toLowerCase(), group.count]), [['bob', 2], ['änn', 1], ['ann', 2]]);
     assert.ok(['Bob', 'bob'].includes(groups[0]._id));
+    const ends = [{ $group: { _id: null, least: { $min: '$name' }, most: { $max: '$name' }, last: { $max: '$_id' }, none: { $min: '$nothing' } } }];
+    assert.deepEqual(await collection.aggregate(ends, { collation: { locale: 'sv' } }).toArray(), [{ _id: null, least: 7, most: 'Änn', last: 6, none: null }]);
+    assert.deepEqual(await collection.aggregate([{ $match: { name: { $type: 'string' } } }, ...ends], { collation: { locale: 'en' } }).toArray(),
+      [{ _id: null, least: 'ann', most: 'Bob', last: 5, none: null }]);
     const counts = await collection.aggregate([{ $sortByCount: { $arrayElemAt: ['$tags', 0] } }], { collation: loose }).toArray();
     assert.deepEqual(counts.filter((one) => one.count === 2 && one._id).map((one) => one._id.toLowerCase()), ['red']);
   });
@@ -150,12 +154,16 @@ test('stages of pipelines compare by the collation', async (t) => {
   const run = (pipeline, collation = loose) => db.collection('orders').aggregate(pipeline, { collation }).toArray();
   const joined = await run([{ $lookup: { from: 'people', localField: 'who', foreignField: 'name', as: 'found' } }, { $sort: { who: 1 } }]);
   assert.deepEqual(joined.map((order) => order.found.map((person) => person._id)), [[1], [2]]);
+  await db.collection('chain').insertMany([{ _id: 'a', next: 'B' }, { _id: 'b', next: 'C' }, { _id: 'c', next: 'A' }, { _id: 'd' }]);
+  const walk = [{ $limit: 1 }, { $graphLookup: { from: 'chain', startWith: 'A', connectFromField: 'next', connectToField: '_id', as: 'way' } }];
+  assert.deepEqual((await run(walk))[0].way.map((one) => one._id).sort(), ['a', 'b', 'c']);
+  assert.deepEqual((await run(walk, { locale: 'simple' }))[0].way, []);
   assert.deepEqual(await run([{ $bucket: { groupBy: '$size', boundaries: ['A', 'c', 'E'] } }]), [{ _id: 'A', count: 1 }, { _id: 'c', count: 1 }]);
   assert.deepEqual(await run([{ $sort: { _id: 1 } }, { $project: { is: { $eq: ['$who', 'ann'] }, less: { $lt: ['$size', 'C'] } } }]),
     [{ _id: 1, is: true, less: true }, { _id: 2, is: false, less: false }]);
   assert.deepEqual(await run([{ $facet: { few: [{ $match: { who: 'BOB' } }, { $project: { _id: 1 } }] } }]), [{ few: [{ _id: 2 }] }]);
   for (const pipeline of [
-    [{ $group: { _id: null, most: { $max: '$who' } } }],
+    [{ $group: { _id: null, all: { $addToSet: '$who' } } }],
     [{ $project: { all: { $setUnion: [['a'], ['$who']] } } }],
     [{ $bucketAuto: { groupBy: '$who', buckets: 2 } }],
   ]) {

@@ -224,6 +224,23 @@ test('createIndexes that waits for another key of its collection does not keep i
   assert.equal(await at.people.countDocuments({ n: { $gte: 0 } }), 300);
 });
 
+test('a collection whose indexes are being remade is sharded, split and given another key', async (t) => {
+  const at = await people(t);
+  const admin = at.client.db('admin');
+  const change = async (command) => {
+    const name = await at.people.createIndex({ n: 1, zone: 1 });
+    await at.people.dropIndex(name);
+    assert.equal((await admin.command(command)).ok, 1);
+  };
+  await change({ shardCollection: 'shop.people', key: { region: 'hashed' }, numInitialChunks: 4 });
+  await change({ split: 'shop.people', find: { region: 'r1' } });
+  await change({ reshardCollection: 'shop.people', key: { zone: 1 } });
+  await at.ends();
+  await at.people.createIndex({ n: 1 });
+  assert.deepEqual((await at.people.find({ n: { $gte: 290 } }).hint('n_1').toArray()).map(({ _id }) => _id).sort(), documents.slice(290).map(({ _id }) => _id));
+  assert.equal(await at.people.countDocuments(), 300);
+});
+
 test('a change stream that waits holds no collection of its account', async (t) => {
   const at = await people(t);
   const { cursor } = await at.db.command({ aggregate: 'quiet', pipeline: [{ $changeStream: {} }], cursor: {} });

@@ -198,18 +198,74 @@ static bool collate_evaluate(const struct query_expression *expression,
                          ret_value, err);
 }
 
+static bool pair_evaluate(const struct query_expression *expression, struct query_context *context,
+                          struct document_value *ret_value, struct error *err)
+{
+    struct document_value value, form;
+    size_t mark, begin;
+
+    if (!query_evaluate(expression->children[0], context, &value, err))
+        return false;
+    *ret_value = value;
+    if (value.type == DOCUMENT_UNDEFINED)
+        return true;
+    if (!mongo_collate(((const struct collate_node *)expression)->collator, &value, context, &form,
+                       err))
+        return false;
+    mark = query_build_begin(context);
+    begin = document_begin(&context->scratch);
+    if (!query_build_append(context, SLICE("0"), &form, err) ||
+        !query_build_append(context, SLICE("1"), &value, err))
+        return query_build_drop(context, mark);
+    return query_build_close(context, mark, begin, DOCUMENT_ARRAY, ret_value, err);
+}
+
+static bool unpair_evaluate(const struct query_expression *expression,
+                            struct query_context *context, struct document_value *ret_value,
+                            struct error *err)
+{
+    struct document_value pair;
+
+    if (!query_evaluate(expression->children[0], context, &pair, err))
+        return false;
+    *ret_value = document_undefined();
+    if (pair.type == DOCUMENT_ARRAY)
+        (void)document_find_index(pair.document, 1, ret_value);
+    return true;
+}
+
+static const struct query_kind pair_kind = {"collated pair", pair_evaluate, QUERY_STABLE};
+static const struct query_kind unpair_kind = {"value of a pair", unpair_evaluate, QUERY_STABLE};
 static const struct query_kind collate_kind = {"collate", collate_evaluate, QUERY_STABLE};
+
+static const struct query_expression *node_of(const struct query_kind *kind,
+                                              const struct mongo_collator *collator,
+                                              const struct query_expression *expression,
+                                              struct query_build *build)
+{
+    struct collate_node *node = query_node(build, kind, sizeof *node, &expression, 1);
+
+    if (!build->failed)
+        node->collator = collator;
+    return &node->head;
+}
 
 const struct query_expression *mongo_collate_expression(const struct mongo_collator *collator,
                                                         const struct query_expression *expression,
                                                         struct query_build *build)
 {
-    struct collate_node *node;
+    return collator ? node_of(&collate_kind, collator, expression, build) : expression;
+}
 
-    if (!collator)
-        return expression;
-    node = query_node(build, &collate_kind, sizeof *node, &expression, 1);
-    if (!build->failed)
-        node->collator = collator;
-    return &node->head;
+const struct query_expression *mongo_collate_pair(const struct mongo_collator *collator,
+                                                  const struct query_expression *expression,
+                                                  struct query_build *build)
+{
+    return node_of(&pair_kind, collator, expression, build);
+}
+
+const struct query_expression *mongo_collate_unpair(const struct query_expression *pair,
+                                                    struct query_build *build)
+{
+    return node_of(&unpair_kind, NULL, pair, build);
 }

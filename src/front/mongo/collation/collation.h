@@ -47,6 +47,14 @@ NODISCARD bool mongo_collate_compare(const struct mongo_collator *collator,
                                      struct query_context *context, int *ret_order,
                                      struct error *err);
 
+/* What an expression gives behind its comparison form, [form, value]: the least of such pairs has
+ * the least value. What is undefined stays so. And the value of a pair. */
+const struct query_expression *mongo_collate_pair(const struct mongo_collator *collator,
+                                                  const struct query_expression *expression,
+                                                  struct query_build *build);
+const struct query_expression *mongo_collate_unpair(const struct query_expression *pair,
+                                                    struct query_build *build);
+
 /* The comparison form of what an expression gives; collator NULL: the expression itself. */
 const struct query_expression *mongo_collate_expression(const struct mongo_collator *collator,
                                                         const struct query_expression *expression,

@@ -368,8 +368,8 @@ static bool argument_compile(struct expression_compile *compile,
 /* Those that compare texts and do it by bytes alone. */
 static bool collation_check(const struct expression_compile *compile, struct slice name)
 {
-    static const char *const bytewise[] = {"$addToSet", "$bottom", "$bottomN", "$max", "$maxN",
-                                           "$min",      "$minN",   "$top",     "$topN"};
+    static const char *const bytewise[] = {"$addToSet", "$bottom", "$bottomN", "$maxN",
+                                           "$minN",     "$top",    "$topN"};
 
     for (size_t i = 0; compile->options->collator && i < ARRAY_LEN(bytewise); i++)
         if (slice_equal(name, slice_of_text(bytewise[i])))
@@ -403,6 +403,12 @@ bool mongo_accumulator_compile(struct slice name, const struct document_value *a
     if (accumulator->before)
         made.call.argument =
             expression_node_make(&compile, accumulator->before, &made.call.argument, 1);
+    if (compile.options->collator &&
+        (accumulator->kind == QUERY_MIN || accumulator->kind == QUERY_MAX)) {
+        made.call.argument =
+            mongo_collate_pair(compile.options->collator, made.call.argument, build);
+        made.result = mongo_collate_unpair(made.result, build);
+    }
     if (accumulator->after)
         made.result = expression_node_make(&compile, accumulator->after, &made.result, 1);
     if (build->failed) {

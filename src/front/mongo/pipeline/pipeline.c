@@ -245,8 +245,7 @@ static bool row_of(struct slice name, const struct stage_row **ret_row, struct e
 static bool collation_check(const struct pipeline *p, const struct stage_row *row,
                             struct error *err)
 {
-    static const char *const bytewise[] = {"$bucketAuto", "$setWindowFields", "$densify", "$fill",
-                                           "$graphLookup"};
+    static const char *const bytewise[] = {"$bucketAuto", "$setWindowFields", "$densify", "$fill"};
 
     for (size_t i = 0; p->collator && i < ARRAY_LEN(bytewise); i++)
         if (!strcmp(row->name, bytewise[i]))

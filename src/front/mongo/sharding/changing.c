@@ -53,16 +53,7 @@ static bool conflicts_check(const struct mongo_call *call, const struct containe
         (unsigned long long)progress.conflicts, (unsigned long long)progress.logical_full);
 }
 
-/* Are entries of items still being remade after a change of its indexes? A migration that is begun
- * then may wait for them without end. */
-static bool is_remade(const struct container *container)
-{
-    struct definition *const *before;
-
-    return container_policies_before(container, &before) > 0;
-}
-
-/* Until the collection has no migration, and before one is begun no indexes to settle. */
+/* Until the collection has no migration. */
 static bool migration_await(struct waiting *waiting, const struct mongo_namespace *name,
                             bool our_own, struct error *err)
 {
@@ -72,7 +63,7 @@ static bool migration_await(struct waiting *waiting, const struct mongo_namespac
 
         if (!container_open(waiting->call, name, &container, err))
             return false;
-        if (!container_migration(container) && (our_own || !is_remade(container)))
+        if (!container_migration(container))
             return true;
         /* published: documents are where they are to be, and what is left behind goes by itself */
         if (our_own && migration_state(container_migration(container)) == MIGRATION_DROPPING)
