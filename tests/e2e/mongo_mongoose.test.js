@@ -134,11 +134,15 @@ test('reports are pipelines', async (t) => {
 
 test('a transaction is all or nothing, and a stream tells what happened', async (t) => {
   const { connection, Person, Order } = await shop(t);
-  const stream = Person.watch([], { fullDocument: 'updateLookup' });
-  t.after(() => stream.close());
+  const stream = Person.watch([{ $match: { 'ns.coll': 'people' } }], { fullDocument: 'updateLookup' });
   const events = [];
   stream.on('change', (event) => events.push(event));
-  await once(stream.driverChangeStream ?? stream, 'init').catch(() => {});
+  // a stream begins when the server has heard of it: what comes before is not told
+  for (let i = 0; !events.length; i++) {
+    await Person.collection.insertOne({ mail: `marker ${i}` });
+    await Promise.race([once(stream, 'change'), new Promise((wait) => setTimeout(wait, 50))]);
+  }
+  const told = () => events.filter(({ fullDocument }) => !fullDocument?.mail?.startsWith('marker'));
   const ann = await Person.create({ name: 'Ann', mail: 'ann@example.org', address: { city: 'Oslo' } });
   await connection.transaction(async (session) => {
     await Order.create([{ buyer: ann._id, total: 5 }], { session });
@@ -152,7 +156,8 @@ test('a transaction is all or nothing, and a stream tells what happened', async 
   }), /no/);
   assert.equal(await Order.countDocuments({ buyer: ann._id }), 1);
   await Person.deleteOne({ _id: ann._id });
-  while (events.length < 3) await once(stream, 'change');
-  assert.deepEqual(events.map(({ operationType }) => operationType), ['insert', 'update', 'delete']);
-  assert.equal(events[1].updateDescription.updatedFields.age, 1);
+  while (told().length < 3) await once(stream, 'change');
+  assert.deepEqual(told().map(({ operationType }) => operationType), ['insert', 'update', 'delete']);
+  assert.equal(told()[1].updateDescription.updatedFields.age, 1);
+  await stream.close();
 });
