@@ -33,7 +33,8 @@ const read = (text) => typedOf(JSON.parse(text.replace(doubles, (_, string, numb
 const casesOf = (name) => readFileSync(join(root, 'tests/cases/mongo', `${name}.json`), 'utf8')
   .split('\n').map((line) => line.replace(/,$/, '')).filter((line) => line.startsWith('{"') && !/^\{"(cases|sets)"/.test(line))
   .filter(sendable).map((line) => ({ line, ...read(line) }))
-  .filter(({ code }) => Number(code) !== 238); // what a part refuses for want of the others, a server does
+  // what a part refuses for want of the others, a server does; JavaScript it refuses in words of its own
+  .filter(({ code, line }) => Number(code) !== 238 && !line.includes('"$where"'));
 
 const shown = (value) => EJSON.stringify(value, { relaxed: false });
 

@@ -658,6 +658,23 @@ static void transaction_apply(const struct model_transaction *transaction, struc
         qsort(model->records, model->record_count, sizeof *model->records, record_compare);
 }
 
+bool model_evicts_across(const struct model_transaction *transaction)
+{
+    const struct world *world = transaction->snapshot->world;
+    const struct model_planned *first = NULL;
+
+    for (size_t i = 0; i < transaction->planned_count; i++) {
+        const struct model_planned *planned = &transaction->planned[i];
+
+        if (!is_evicted(transaction, planned))
+            continue;
+        if (first && world->keys[first->key].partition != world->keys[planned->key].partition)
+            return true;
+        first = planned;
+    }
+    return false;
+}
+
 enum error_code model_commit(struct model_transaction *transaction, struct model *model)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();

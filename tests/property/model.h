@@ -133,6 +133,10 @@ void model_remove_expired(struct model_transaction *transaction, unsigned key, u
  * alone and says why. */
 enum error_code model_commit(struct model_transaction *transaction, struct model *model);
 
+/* After model_commit: do expired items make way in several partitions? The store numbers their
+ * records in the order in which it finds them, which the model does not foretell. */
+bool model_evicts_across(const struct model_transaction *transaction);
+
 /* --- Care ------------------------------------------------------------------------------------ */
 
 /* Removes one expired item of a partition, the one that comes first. False: there is none. */
