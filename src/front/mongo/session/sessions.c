@@ -153,7 +153,10 @@ static void run(void *context)
         struct doomed doomed = {0};
 
         WITH_LOCK (&sessions->lock) {
-            if (!sessions->stopping)
+            /* The first one wakes it. */
+            if (!sessions->stopping && !sessions->count)
+                condition_wait(&sessions->stop, &sessions->lock);
+            else if (!sessions->stopping)
                 (void)condition_wait_until(&sessions->stop, &sessions->lock,
                                            clock_monotonic_ms() + LOOK_MS);
             on = !sessions->stopping;
@@ -246,7 +249,8 @@ static struct mongo_logical *add(struct mongo_sessions *sessions, const uint8_t 
     session->next = *bucket;
     *bucket = session;
     use_push(sessions, session);
-    sessions->count++;
+    if (sessions->count++ == 0)
+        condition_signal(&sessions->stop);
     return session;
 }
 
