@@ -617,6 +617,8 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = deletion.q,
                                                     .collation = deletion.collation,
+                                                    .collation_default =
+                                                        ret_statement->reading.collation_default,
                                                     .hint = deletion.hint,
                                                     .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
@@ -710,6 +712,8 @@ static bool change_read(struct mongo_call *call, struct slice document,
     *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
                                                     .filter = change.q,
                                                     .collation = change.collation,
+                                                    .collation_default =
+                                                        ret_statement->reading.collation_default,
                                                     .hint = change.hint,
                                                     .let = ret_statement->reading.let,
                                                     .limit = UINT64_MAX},
@@ -763,7 +767,9 @@ static void statements_run(struct writing *writing, struct mongo_documents *stat
     struct slice document;
 
     for (size_t i = 0; mongo_documents_next(statements, &document); i++) {
-        struct statement statement = {.reading.let = writing->let,
+        struct statement statement = {.reading = {.let = writing->let,
+                                                  .collation_default =
+                                                      writing->collection.terms.collation},
                                       .upserted = document_undefined()};
         struct error err;
 
@@ -990,6 +996,8 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                                                .filter = asked.query,
                                                .sort = asked.sort,
                                                .collation = asked.collation,
+                                               .collation_default =
+                                                   writing.collection.terms.collation,
                                                .hint = asked.hint,
                                                .let = asked.let,
                                                .limit = UINT64_MAX},

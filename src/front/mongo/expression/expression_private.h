@@ -26,7 +26,7 @@ struct expression_node {
     const struct expression_operator *op;
     uint32_t lowest; /* level of the outermost local variable used below; EXPRESSION_NEVER: none */
     uint32_t given;  /* bit n: the nth named argument was written down */
-    const struct mongo_collator *collator; /* of what compares; NULL: texts by their bytes */
+    const struct document_collator *collator; /* of what compares; NULL: texts by their bytes */
     union {
         uint32_t up;                           /* local variable: how many are bound within */
         const struct slice *names;             /* object: one per child; path: the steps */

@@ -5,6 +5,7 @@
  * the switch. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/index/spec.h"
 #include "front/mongo/sharding/changing.h"
 #include "front/mongo/sharding/key.h"
 #include "throughput/cost.h"
@@ -120,7 +121,8 @@ static bool unique_check(const struct container *container, const struct mongo_s
         const struct index_definition *index = fields->indexes[i];
         bool begins = index->part_count >= key->count;
 
-        if (index->unique == INDEX_UNIQUE_NOT || index->state == INDEX_FAILED)
+        if (index->unique == INDEX_UNIQUE_NOT || index->state == INDEX_FAILED ||
+            slice_equal(index->name, MONGO_INDEX_ID)) /* as _id itself, for each shard key */
             continue;
         for (size_t k = 0; begins && k < key->count; k++)
             begins = mongo_path_is_called(&index->parts[k].path, key->names[k]);
