@@ -71,6 +71,10 @@ static const struct rule {
     {"revokeRolesFromUser", NOTHING, 0},
     {"createRole", DATABASE, A(CREATE_ROLE)},
     {"updateRole", DATABASE, A(REVOKE_ROLE)},
+    {"grantPrivilegesToRole", DATABASE, A(GRANT_ROLE)},
+    {"revokePrivilegesFromRole", DATABASE, A(REVOKE_ROLE)},
+    {"grantRolesToRole", NOTHING, 0}, /* by the roles that are granted */
+    {"revokeRolesFromRole", NOTHING, 0},
     {"dropRole", DATABASE, A(DROP_ROLE)},
     {"dropAllRolesFromDatabase", DATABASE, A(DROP_ROLE)},
     {"enableSharding", EVERYWHERE, A(ENABLE_SHARDING)},

@@ -582,8 +582,10 @@ static void speculative_append(struct mongo_call *call)
         !slice_starts_with(start.mechanism, SLICE("SCRAM-")))
         return;
     begin = document_begin(&step);
-    if (!start_run(call, &start, &step, &unused))
+    if (!start_run(call, &start, &step, &unused)) {
+        call->close = false; /* hello itself is fine */
         return;
+    }
     document_end(&step, begin);
     value = document_object(buf_slice(&step));
     document_append(&call->reply, SLICE("speculativeAuthenticate"), &value);

@@ -222,6 +222,10 @@ static bool collection_look(struct mongo_call *call, const struct mongo_namespac
         return false;
     if (collection.terms.capped)
         return mongo_error_set(err, MONGO_INVALID_OPTIONS, "can't shard a capped collection");
+    if (collection.terms.collation.data && !sharding->collation.data)
+        return mongo_error_set(err, MONGO_BAD_VALUE,
+                               "If no collation was specified, the collection collation must be "
+                               "{locale: 'simple'}: shard keys compare by their bytes");
     *ret_there = collection.container != NULL;
     *ret_done =
         *ret_there && mongo_shard_key_is(&collection.space.definition->key, &sharding->shard_key);
