@@ -177,7 +177,8 @@ static struct slice choice_of(const UCollator *icu, UColAttribute attribute,
 }
 
 /* The document with everything that the locale has decided. */
-static void document_make(const struct document_collation *terms, const UCollator *icu, struct buf *out)
+static void document_make(const struct document_collation *terms, const UCollator *icu,
+                          struct buf *out)
 {
     struct slice space = slice_of_text(variable[1].name), punct = slice_of_text(variable[0].name);
     size_t begin = document_begin(out);

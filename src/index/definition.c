@@ -108,8 +108,7 @@ static void collator_take(const struct index_parts *parts, struct index_definiti
     struct slice version = document_collator_version(parts->collator);
 
     definition->collator = parts->collator;
-    definition->collator_version =
-        parts->collator_version.len ? parts->collator_version : version;
+    definition->collator_version = parts->collator_version.len ? parts->collator_version : version;
     definition->stale = !slice_equal(definition->collator_version, version);
 }
 
@@ -202,9 +201,9 @@ static bool filters_same(const struct index_definition *a, const struct index_de
 
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b)
 {
-    if (a->kind != b->kind || a->collator != b->collator || a->multikey != b->multikey || a->counted != b->counted ||
-        a->sparse != b->sparse || a->unique != b->unique || !slice_equal(a->prefix, b->prefix) ||
-        !filters_same(a, b))
+    if (a->kind != b->kind || a->collator != b->collator || a->multikey != b->multikey ||
+        a->counted != b->counted || a->sparse != b->sparse || a->unique != b->unique ||
+        !slice_equal(a->prefix, b->prefix) || !filters_same(a, b))
         return false;
     for (size_t i = 0; i < a->part_count; i++)
         if (!paths_same(&a->parts[i].path, &b->parts[i].path) ||

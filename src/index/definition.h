@@ -79,9 +79,11 @@ struct index_definition {
     size_t part_count;
     const struct index_tree *tree; /* of a wildcard */
     enum document_order order;
-    const struct document_collator *collator; /* texts are in its comparison form; NULL: as they are */
-    struct slice collator_version;            /* whose sort keys the entries hold */
-    bool stale; /* they are not those of this process: nothing can be written to it, no plan uses it */
+    const struct document_collator
+        *collator;                 /* texts are in its comparison form; NULL: as they are */
+    struct slice collator_version; /* whose sort keys the entries hold */
+    bool stale; /* they are not those of this process: nothing can be written to it, no plan uses it
+                 */
     bool multikey; /* elements of arrays have entries, and a property that is missing is null; if
                       not, an array is a value and a property that is missing undefined */
     bool counted;  /* arrays on the way of each part are counted: index_array_name */

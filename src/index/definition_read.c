@@ -20,8 +20,8 @@
  *                  "greaterOrEqual" or "type", "value": 1,
  *                  "any": 1}, ...]}        those with the same number: one of them is enough
  *
- * Number, format, collator, state and failure are the server's: whoever defines an index may send back what
- * it was shown of them, and they are not looked at (index_definition_words).
+ * Number, format, collator, state and failure are the server's: whoever defines an index may send
+ * back what it was shown of them, and they are not looked at (index_definition_words).
  *
  * It is written in this order and without what is not so. A member that is not listed is refused:
  * a definition that is understood by half would have other entries. */

@@ -183,9 +183,9 @@ static bool connection_open(struct net_connection *connection)
         return false;
     }
     if (context && first == TLS_FIRST_BYTE)
-        connection->tls = net_tls_new(context, connection->fd,
-                                      net_loop_load(connection->loop) > TLS_GENEROUS_MAX,
-                                      shard->settings->client_certificates);
+        connection->tls =
+            net_tls_new(context, connection->fd, net_loop_load(connection->loop) > TLS_GENEROUS_MAX,
+                        shard->settings->client_certificates);
     connection->state = STATE_OPEN;
     connection->protocol = shard->protocol;
     connection->protocol_state = connection->protocol->open(connection, shard->context);

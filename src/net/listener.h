@@ -22,7 +22,7 @@ struct net_listener_settings {
     int64_t linger_ms;      /* how long a closing connection waits for the peer to finish */
     int64_t handshake_ms;   /* from accept to the first byte of the protocol, and for TLS */
     bool client_certificates; /* clients are asked for one, where the context trusts somebody */
-    bool tls_required;      /* plain clients are closed; else both are served on the port */
+    bool tls_required;        /* plain clients are closed; else both are served on the port */
 };
 
 struct net_listener_settings net_listener_settings_default(void);

@@ -198,7 +198,7 @@ bool net_tls_context_new(const char *certificate_path, const char *key_path,
 bool net_tls_context_trust(struct net_tls_context *context, const char *authority_path,
                            struct error *err)
 {
-    STACK_OF(X509_NAME) *names;
+    STACK_OF(X509_NAME) * names;
 
     ERR_clear_error();
     if (SSL_CTX_load_verify_locations(context->native, authority_path, NULL) != 1)

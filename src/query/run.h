@@ -116,8 +116,8 @@ struct query_request {
                   struct error *err);
     void *other_self;
 
-    /* Told of each index besides the policy's that a query begins to walk, with the container of the
-     * request; by any thread. NULL: nobody wants to know. */
+    /* Told of each index besides the policy's that a query begins to walk, with the container of
+     * the request; by any thread. NULL: nobody wants to know. */
     void (*index_used)(void *self, const struct rid *container,
                        const struct index_definition *index);
     void *index_used_self;

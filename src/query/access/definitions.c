@@ -132,8 +132,7 @@ static const uint64_t *arrays_of(const struct item_space *space, struct query_fi
 }
 
 static const struct query_conditions *through(struct query_filter *filter,
-                                              const struct document_collator *collator,
-                                              bool arrays)
+                                              const struct document_collator *collator, bool arrays)
 {
     enum query_ways ways = arrays ? QUERY_WAYS_MANY_VALUES : QUERY_WAYS_ONE_VALUE;
     struct query_through *known = filter->through;
@@ -324,8 +323,7 @@ static bool is_better(const struct query_condition *a, const struct query_condit
 static const struct query_condition *part_condition(const struct using *u, size_t part)
 {
     const struct query_conditions *conditions =
-        u->branch ? u->branch
-                  : through(u->filter, u->definition->collator, u->arrays[part] != 0);
+        u->branch ? u->branch : through(u->filter, u->definition->collator, u->arrays[part] != 0);
     const struct query_condition *best = NULL;
 
     for (size_t i = 0; i < conditions->count; i++) {
@@ -675,7 +673,8 @@ void query_definition_uses_find(const struct item_space *space, struct query_fil
 /* --- Orders ------------------------------------------------------------------------------------
  */
 
-/* The paths that the plan orders by, and the collator of all; false: it orders by something else. */
+/* The paths that the plan orders by, and the collator of all; false: it orders by something else.
+ */
 static bool order_paths(const struct query_plan *plan, struct arena *arena,
                         struct document_path *paths, const struct document_collator **ret_collator)
 {

@@ -240,7 +240,8 @@ static void texts_are_in_the_comparison_form_of_the_collation(void **state)
 
     assert_true(same_entries(*state, definition, "{\"a\":\"Ann\"}", "{\"a\":\"aNN\"}", false));
     assert_true(same_entries(*state, definition, "{\"a\":\"Ann\"}", "{\"a\":\"aNN\"}", true));
-    assert_false(same_entries(*state, definition, "{\"a\":\"Ann\"}", "{\"a\":\"\u00e4nn\"}", false));
+    assert_false(
+        same_entries(*state, definition, "{\"a\":\"Ann\"}", "{\"a\":\"\u00e4nn\"}", false));
     assert_true(same_entries(*state, definition, "{\"a\":{\"b\":[\"X\"]}}",
                              "{\"a\":{\"b\":[\"x\"]}}", false));
     assert_true(same_entries(*state, hashed, "{\"a\":\"Ann\"}", "{\"a\":\"aNN\"}", false));

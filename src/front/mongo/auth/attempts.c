@@ -1,5 +1,5 @@
-/* Each place is one word: when the failures in it will all be forgotten, in ms. A failure moves that
- * by MONGO_ATTEMPTS_BACK_MS; so many of those as lie ahead are counted. */
+/* Each place is one word: when the failures in it will all be forgotten, in ms. A failure moves
+ * that by MONGO_ATTEMPTS_BACK_MS; so many of those as lie ahead are counted. */
 #include "front/mongo/auth/attempts.h"
 
 #include "base/memory.h"

@@ -11,7 +11,8 @@
  * MONGO_TYPE_MISMATCH, 40414, 40415, 161; MONGO_NOT_IMPLEMENTED: there are too many kinds by now.
  */
 NODISCARD bool mongo_collator_find(struct slice collation,
-                                   const struct document_collator **ret_collator, struct error *err);
+                                   const struct document_collator **ret_collator,
+                                   struct error *err);
 
 /* The value in comparison form: in the context's arena, or as it is where there is nothing to do.
  * collator NULL: as it is. */

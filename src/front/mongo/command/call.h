@@ -61,7 +61,7 @@ struct mongo_session {
     char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
     char user[MONGO_USER_NAME_MAX];  /* as the client calls it; of a made user without @account */
     char user_database[MONGO_ACCOUNT_MAX];
-    uint32_t failures; /* of authentication, one after the other */
+    uint32_t failures;               /* of authentication, one after the other */
     char subject[MONGO_SUBJECT_MAX]; /* of the client's certificate, once asked for; "": none */
 
     /* Of a user that was made (auth/directory.h): */
@@ -82,7 +82,7 @@ struct mongo_javascript;
 struct mongo_transact;
 
 struct mongo_explaining; /* explain.h */
-struct mongo_running;  /* operations.h */
+struct mongo_running;    /* operations.h */
 
 struct mongo_call {
     union {

@@ -175,10 +175,10 @@ struct distinct {
 struct gathering {
     struct slice key;
     struct arena *arena;
-    struct query_set set;                  /* of values in comparison form */
+    struct query_set set;                     /* of values in comparison form */
     const struct document_collator *collator; /* NULL: they are as they came */
-    struct query_context *context;         /* of a collator; its arena is for one value */
-    struct document_value *shown;          /* the values as they came; of a collator alone */
+    struct query_context *context;            /* of a collator; its arena is for one value */
+    struct document_value *shown;             /* the values as they came; of a collator alone */
     size_t shown_count, shown_max;
     size_t bytes;
     uint32_t steps; /* of the document that is looked into */

@@ -130,10 +130,9 @@ static bool options_collate(struct mongo_call *call, struct slice *options, stru
 static bool validator_check(struct mongo_call *call, const struct mongo_namespace *name,
                             const struct mongo_terms *terms, struct error *err)
 {
-    const struct mongo_collection collection = {
-        .terms = {.validator = terms->validator,
-                  .collation = terms->collation,
-                  .level = MONGO_LEVEL_STRICT}};
+    const struct mongo_collection collection = {.terms = {.validator = terms->validator,
+                                                          .collation = terms->collation,
+                                                          .level = MONGO_LEVEL_STRICT}};
     struct mongo_validation unused;
 
     if (!terms->validator.data)

@@ -199,8 +199,9 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         return true;
     }
     if (!call->explaining && !find.skip && !is_value(&find.hint) && !is_given(find.projection) &&
-        !is_given(find.collation) && !collection.terms.collation.data && !(batch_is_given(call) && find.batch_size == 0) &&
-        collection.container && mongo_item_named(&collection, find.filter, &named.id, &named.key))
+        !is_given(find.collation) && !collection.terms.collation.data &&
+        !(batch_is_given(call) && find.batch_size == 0) && collection.container &&
+        mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
     return mongo_call_blocks(call) && find_many(call, &collection, &name, &find, err);
 }

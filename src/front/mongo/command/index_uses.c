@@ -30,9 +30,9 @@ void mongo_index_uses_free(struct mongo_index_uses *uses)
 static uint64_t name_of(const struct mongo_call *call, const struct rid *rid,
                         const struct index_definition *index)
 {
-    const uint32_t numbers[] = {
-        call->account.account ? account_info(call->account.account)->number : 0, rid->database,
-        rid->owner, index->number};
+    const uint32_t numbers[] = {call->account.account ? account_info(call->account.account)->number
+                                                      : 0,
+                                rid->database, rid->owner, index->number};
     uint64_t of = XXH3_64bits(numbers, sizeof numbers);
 
     of = XXH3_64bits_withSeed(index->name.data, index->name.len, of);
@@ -47,8 +47,7 @@ void mongo_index_uses_add(const struct mongo_call *call, const struct rid *rid,
 
     for (size_t i = 0; i < LOOKS_MAX; i++) {
         size_t at = (name + i) % PLACES;
-        uint_fast64_t is =
-            atomic_load_explicit(&uses->places[at].name, memory_order_relaxed);
+        uint_fast64_t is = atomic_load_explicit(&uses->places[at].name, memory_order_relaxed);
 
         if (!is && atomic_compare_exchange_strong(&uses->places[at].name, &is, name))
             is = name;
@@ -117,8 +116,9 @@ bool mongo_source_index_stats(const struct mongo_source *source, struct mongo_ro
 
     if (source->specification->type != DOCUMENT_OBJECT ||
         document_count(source->specification->document))
-        return mongo_error_set(err, 28803, "The $indexStats stage specification must be an empty "
-                                           "object");
+        return mongo_error_set(err, 28803,
+                               "The $indexStats stage specification must be an empty "
+                               "object");
     if (!mongo_collection_open(rows->call, source->name, &collection, err))
         return false;
     if (!collection.container)

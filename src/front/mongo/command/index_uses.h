@@ -1,7 +1,7 @@
 /* Index uses: how often queries have used each index since the server has started, for $indexStats.
  *
- * A table of a fixed size without locks: an index has a slot, found by a hash of its collection, its
- * name and its number. When the table is full, further ones are not counted. */
+ * A table of a fixed size without locks: an index has a slot, found by a hash of its collection,
+ * its name and its number. When the table is full, further ones are not counted. */
 #pragma once
 
 #include "front/mongo/command/call.h"

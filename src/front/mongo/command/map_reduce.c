@@ -402,8 +402,8 @@ bool mongo_map_reduce(struct mongo_call *call, struct error *err)
         !bypass_check(&asked, err) || !out_read(call, &asked.out, &to, err) ||
         !out_permit(call, &to, err) || !pipeline_make(call, &asked, &to, &stages, err))
         return false;
-    options = (struct mongo_pipeline_options){
-        .database = name.database, .collection = name.collection};
+    options =
+        (struct mongo_pipeline_options){.database = name.database, .collection = name.collection};
     if (!mongo_view_resolve(call, &name, &view, err) ||
         !mongo_view_collation(&view, asked.collation, &options.collation, err) ||
         !mongo_pipeline_compile(stages, &options, &build, &pipeline, err) ||

@@ -1,6 +1,6 @@
 /* The list is one, under one lock: it is taken twice for each command that goes to a worker, which
- * costs far more than that, and by whoever looks. A listed call is not freed while the lock is held,
- * for it takes itself from the list before it is answered; so killing it is safe there. */
+ * costs far more than that, and by whoever looks. A listed call is not freed while the lock is
+ * held, for it takes itself from the list before it is answered; so killing it is safe there. */
 #include "front/mongo/command/operations.h"
 
 #include "base/clock.h"
@@ -67,9 +67,8 @@ static const char *kind_of(const struct mongo_call *call)
 /* Commands with secrets in them show their name alone. */
 static bool has_secrets(const struct mongo_call *call)
 {
-    static const char *const names[] = {"saslStart",  "saslContinue", "authenticate",
-                                        "createUser", "updateUser",   "hello",
-                                        "isMaster"};
+    static const char *const names[] = {"saslStart",  "saslContinue", "authenticate", "createUser",
+                                        "updateUser", "hello",        "isMaster"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (!strcmp(call->command->name, names[i]))
@@ -122,8 +121,7 @@ void mongo_operation_begin(struct mongo_call *call)
         .truncated = truncated,
         .user = copy(call, slice_of_text(call->session->user), USER_SHOWN_MAX),
         .user_database = copy(call, slice_of_text(call->session->user_database), USER_SHOWN_MAX),
-        .application =
-            copy(call, slice_of_text(call->session->application), MONGO_APPLICATION_MAX),
+        .application = copy(call, slice_of_text(call->session->application), MONGO_APPLICATION_MAX),
         .session = copy(call, mongo_session_id(call), MONGO_SESSION_ID_LEN),
         .client = call->session->peer.address};
     mutex_lock(&operations->lock);
@@ -282,9 +280,9 @@ static bool builds_add(struct mongo_rows *rows, struct error *err)
         size_t begin = mongo_row_begin(&row), command, list, progress;
 
         document_append_string(&row, SLICE("type"), SLICE("op"));
-        document_append_string(&row, SLICE("desc"),
-                               arena_printf(call->arena, "IndexBuild-%.*s",
-                                            SLICE_ARG(builds[i].name)));
+        document_append_string(
+            &row, SLICE("desc"),
+            arena_printf(call->arena, "IndexBuild-%.*s", SLICE_ARG(builds[i].name)));
         document_append_bool(&row, SLICE("active"), true);
         document_append_string(&row, SLICE("op"), SLICE("command"));
         document_append_string(&row, SLICE("ns"),

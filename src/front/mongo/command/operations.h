@@ -9,7 +9,7 @@
 
 enum { MONGO_OPERATION_COMMAND_MAX = 1000 };
 
-struct mongo_running;  /* one of them, in the arena of its call */
+struct mongo_running;    /* one of them, in the arena of its call */
 struct mongo_operations; /* opaque */
 
 struct mongo_operations *mongo_operations_new(void);

@@ -216,8 +216,8 @@ static bool granted_change(struct mongo_call *call, const struct mongo_field *fi
     return fine;
 }
 
-static const struct mongo_field privileges_field = {
-    "privileges", MONGO_FIELD_ARRAY, offsetof(struct granted, privileges), true};
+static const struct mongo_field privileges_field = {"privileges", MONGO_FIELD_ARRAY,
+                                                    offsetof(struct granted, privileges), true};
 static const struct mongo_field roles_field = {"roles", MONGO_FIELD_ARRAY,
                                                offsetof(struct granted, roles), true};
 

@@ -480,14 +480,12 @@ static bool proof_check(struct mongo_call *call, struct slice payload, struct sl
         return false;
     signed_text = arena_printf(call->arena, "%.*s,%.*s,%.*s", SLICE_ARG(sasl->first_bare),
                                SLICE_ARG(sasl->server_first), SLICE_ARG(final.unproved));
-    good = mongo_credentials_prove(
-        call->mongo->credentials,
-        &(struct mongo_candidates){.user = sasl->user,
-                                   .database = sasl->user_database,
-                                   .account = &account,
-                                   .dev = call->options->door.dev},
-        sasl->scram,
-        signed_text, &final, &key, signature);
+    good = mongo_credentials_prove(call->mongo->credentials,
+                                   &(struct mongo_candidates){.user = sasl->user,
+                                                              .database = sasl->user_database,
+                                                              .account = &account,
+                                                              .dev = call->options->door.dev},
+                                   sasl->scram, signed_text, &final, &key, signature);
     if (good) {
         session_know(call, sasl->user, call->message.database, &account, &key);
         *ret_answer = mongo_scram_final_text(sasl->scram, signature, call->arena);

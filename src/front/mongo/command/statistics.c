@@ -115,9 +115,8 @@ static bool container_total(struct mongo_call *call, const struct container *con
     if (!container_usage_all(container, call->arena, &usage, err))
         return false;
     totals->collections++;
-    totals->indexes +=
-        (uint64_t)mongo_index_count(
-            &(struct mongo_collection){.container = (struct container *)container});
+    totals->indexes += (uint64_t)mongo_index_count(
+        &(struct mongo_collection){.container = (struct container *)container});
     totals->objects += usage.items;
     totals->bytes += usage.bytes;
     return true;
@@ -313,9 +312,7 @@ bool mongo_validate(struct mongo_call *call, struct error *err)
     number_append(out, "nInvalidDocuments", looking.broken);
     number_append(out, "nNonCompliantDocuments", looking.non_compliant);
     number_append(out, "nrecords", looking.documents);
-    document_append_int32(
-        out, SLICE("nIndexes"),
-        mongo_index_count(&collection));
+    document_append_int32(out, SLICE("nIndexes"), mongo_index_count(&collection));
     part = document_append_object_begin(out, SLICE("keysPerIndex"));
     number_append(out, "_id_", looking.documents);
     document_end(out, part);

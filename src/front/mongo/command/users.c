@@ -7,10 +7,7 @@
 #include <openssl/crypto.h>
 #include <utf8proc.h>
 
-enum {
-    PASSWORD_MAX = 1024,
-    SHOWN_MAX = 64
-};
+enum { PASSWORD_MAX = 1024, SHOWN_MAX = 64 };
 
 #define SHOWN(text) (int)MIN((text).len, (size_t)SHOWN_MAX), (const char *)(text).data
 

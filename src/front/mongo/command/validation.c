@@ -16,9 +16,8 @@ static bool match_compile(struct slice filter, const struct document_collator *c
                           struct error *err)
 {
     struct mongo_expression_options expressions = {.collator = collator};
-    const struct mongo_match_options options = {.collator = collator,
-                                                .expression = mongo_expression_hook,
-                                                .expression_self = &expressions};
+    const struct mongo_match_options options = {
+        .collator = collator, .expression = mongo_expression_hook, .expression_self = &expressions};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
 
@@ -448,10 +447,8 @@ static struct slice info_make(const struct mongo_validation *validation, struct 
                               struct arena *arena)
 {
     CLEANUP(buf_done) struct buf out;
-    struct explaining explaining = {.call = validation->call,
-                                    .collator = validation->collator,
-                                    .arena = arena,
-                                    .out = &out};
+    struct explaining explaining = {
+        .call = validation->call, .collator = validation->collator, .arena = arena, .out = &out};
     struct document_value id = document_null();
     size_t begin, details;
 

@@ -10,8 +10,9 @@ enum { MONGO_VIEW_DEPTH_MAX = 20 };
 struct mongo_view {
     struct mongo_namespace on; /* a collection, or a name that nothing has */
     struct slice pipeline;     /* BSON: an array; of all views on the way, the innermost first */
-    struct slice collation;    /* of the view, or of the collection where it is none; data NULL: none */
-    size_t depth;              /* 0: the name is of no view */
+    struct slice
+        collation; /* of the view, or of the collection where it is none; data NULL: none */
+    size_t depth;  /* 0: the name is of no view */
 };
 
 /* Follows a name to the collection under it; slices are in the call's arena.

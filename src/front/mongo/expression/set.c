@@ -1,5 +1,5 @@
-/* Arrays as sets: values that compare equal, by the collation of the operator, are one, which is the
- * first of them. */
+/* Arrays as sets: values that compare equal, by the collation of the operator, are one, which is
+ * the first of them. */
 #include "query/value/set.h"
 #include "front/mongo/expression/expression_private.h"
 
@@ -92,7 +92,8 @@ static bool members_intersect(struct expression_call *call, struct members *memb
         return false;
     members_init(call, &kept);
     for (size_t i = 0; i < members->forms.count; i++)
-        if (has(&other, &members->forms.values[i]) && !members_add(call, &kept, &values[i], &is_new))
+        if (has(&other, &members->forms.values[i]) &&
+            !members_add(call, &kept, &values[i], &is_new))
             return false;
     *members = kept;
     return true;
@@ -177,7 +178,8 @@ EXPRESSION_COMPUTE(expression_set_compare)
     bool holds = true;
 
     if (call->node->number) {
-        if (!two_arrays(call, 17046, 17042) || !members_of(call, call->arguments[0].document, &first) ||
+        if (!two_arrays(call, 17046, 17042) ||
+            !members_of(call, call->arguments[0].document, &first) ||
             !members_of(call, call->arguments[1].document, &other))
             return false;
         return expression_give(call, document_bool(is_within(&first, &other)));

@@ -31,8 +31,8 @@ static bool value_add(struct expression_call *call, struct query_aggregate *stat
 static bool end_by_collation(struct expression_call *call)
 {
     bool down = call->node->number == EXPRESSION_MAX, array = call->count == 1;
-    struct document_value *values = query_alloc(
-        call->context, (call->count + 1) * sizeof *values, call->err);
+    struct document_value *values =
+        query_alloc(call->context, (call->count + 1) * sizeof *values, call->err);
     size_t count = call->count, kept = 0;
 
     array = array && call->arguments[0].type == DOCUMENT_ARRAY;

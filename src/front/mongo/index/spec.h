@@ -18,8 +18,8 @@ struct mongo_index_spec {
     int32_t expire_after_s; /* INDEX_EXPIRES_NEVER: not */
 };
 
-/* In the arena. inherited: the collator of the collection, for an index that names none; NULL: none.
- * Errors are MongoDB's: 9, 14, 67, 197, 13103, 16764, ... */
+/* In the arena. inherited: the collator of the collection, for an index that names none; NULL:
+ * none. Errors are MongoDB's: 9, 14, 67, 197, 13103, 16764, ... */
 NODISCARD bool mongo_index_spec_read(struct slice index, const struct document_collator *inherited,
                                      struct arena *arena, struct mongo_index_spec *ret_spec,
                                      struct error *err);

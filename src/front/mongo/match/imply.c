@@ -512,7 +512,8 @@ static const struct query_implied *all_imply(const struct query_implying *implyi
         size_t found = 0;
 
         if ((child->path && is_comparison(child)))
-            while (i + found < node->count && node->children[i + found]->path && is_comparison(node->children[i + found]) &&
+            while (i + found < node->count && node->children[i + found]->path &&
+                   is_comparison(node->children[i + found]) &&
                    node->children[i + found]->path == child->path) {
                 same[found] = node->children[i + found];
                 found++;

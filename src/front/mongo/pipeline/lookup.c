@@ -9,7 +9,7 @@
 
 struct pairing {
     struct query_pairing head;
-    struct slice path;                     /* of the other collection's documents */
+    struct slice path;                        /* of the other collection's documents */
     const struct document_collator *collator; /* NULL: texts compare by their bytes */
 };
 

@@ -38,8 +38,7 @@ static void an_address_that_fails_too_often_has_to_wait(void **state)
     /* the port is another for every connection */
     here.v4.sin_port = 7;
     assert_false(mongo_attempts_allow(*state, &here, SLICE("ann"), 1000));
-    assert_true(
-        mongo_attempts_allow(*state, &here, SLICE("ann"), 1000 + MONGO_ATTEMPTS_BACK_MS));
+    assert_true(mongo_attempts_allow(*state, &here, SLICE("ann"), 1000 + MONGO_ATTEMPTS_BACK_MS));
 }
 
 static void success_makes_up_for_failures(void **state)
