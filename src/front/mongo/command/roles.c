@@ -118,7 +118,7 @@ static bool role_change(struct mongo_call *call, bool create, struct error *err)
 {
     CLEANUP(mongo_directory_unref) struct mongo_directory *directory = NULL;
     struct asked asked = {0};
-    struct slice name;
+    struct slice name = SLICE_NONE;
     bool fine;
 
     if (!role_name(call, &name, err) ||
@@ -205,7 +205,7 @@ static bool granted_change(struct mongo_call *call, const struct mongo_field *fi
 {
     CLEANUP(mongo_directory_unref) struct mongo_directory *directory = NULL;
     struct granted granted = {0};
-    struct slice name;
+    struct slice name = SLICE_NONE;
     bool fine;
 
     if (!role_name(call, &name, err) || !mongo_arguments_read(call, field, 1, &granted, err) ||
@@ -316,7 +316,7 @@ static bool roles_drop(struct mongo_call *call, const struct mongo_directory *di
 bool mongo_drop_role(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_directory_unref) struct mongo_directory *directory = NULL;
-    struct slice name;
+    struct slice name = SLICE_NONE;
     int32_t unused;
     bool fine;
 
