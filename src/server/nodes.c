@@ -188,7 +188,7 @@ static bool said_read(struct nodes *nodes, struct error *err)
 }
 
 /* What clients read one by one. All else is read in ranges, or kept by group commit. */
-static const char families_recalled[] = {PARTITION_FAMILY_ITEM, PARTITION_FAMILY_NUMBER, '\0'};
+static const char families_recalled[] = {PARTITION_FAMILY_ITEM, '\0'};
 
 bool nodes_open(const struct settings *settings, struct log *log, struct nodes **ret_nodes,
                 struct error *err)
