@@ -460,11 +460,11 @@ struct document_value document_collate(const struct document_collator *collator,
     CLEANUP(buf_done) struct buf out;
     size_t begin;
 
+    buf_init(&out, BUF_DEFAULT_MAX);
     if (!collator || !document_collate_matters(value))
         return form;
     if (is_text(value))
         return document_string(text_collate(collator, value->text, arena));
-    buf_init(&out, BUF_DEFAULT_MAX);
     begin = document_begin(&out);
     members_collate(collator, value->document, arena, &out);
     document_end(&out, begin);

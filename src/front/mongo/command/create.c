@@ -101,6 +101,7 @@ static bool options_collate(struct mongo_call *call, struct slice *options, stru
     struct document_iter iter;
     size_t begin;
 
+    buf_init(&out, BUF_DEFAULT_MAX);
     if (!document_find(*options, SLICE("collation"), &collation) ||
         collation.type != DOCUMENT_OBJECT)
         return true; /* of what else it may be terms.c speaks */
@@ -110,7 +111,6 @@ static bool options_collate(struct mongo_call *call, struct slice *options, stru
                                "field");
     if (!mongo_collator_find(collation.document, &collator, err))
         return false;
-    buf_init(&out, BUF_DEFAULT_MAX);
     begin = document_begin(&out);
     document_iter_init(&iter, *options);
     while (document_iter_next(&iter)) {

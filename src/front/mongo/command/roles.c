@@ -160,12 +160,12 @@ static bool privileges_merge(struct mongo_call *call, const struct mongo_princip
     CLEANUP(buf_done) struct buf out;
     size_t begin;
 
+    buf_init(&out, BUF_DEFAULT_MAX);
     if (!privileges_check(call, given, err) || !mongo_privileges_read(given, &some, err) ||
         (role->privileges.data && !mongo_privileges_read(role->privileges, &all, err)))
         return false;
     for (size_t i = 0; i < some.count; i++)
         (revoke ? mongo_privileges_remove : mongo_privileges_add)(&all, &some.list[i]);
-    buf_init(&out, BUF_DEFAULT_MAX);
     begin = document_begin(&out);
     mongo_privileges_append(&all, SLICE("p"), &out);
     document_end(&out, begin);
