@@ -4,7 +4,8 @@
  * becomes plans of query/ and reads of many keys at once, one for each physical partition, in
  * parallel; what is found becomes values on the graph's heap, in the calling thread. Elements know
  * their head (id, label, partition key, ends of edges); their properties are decoded when somebody
- * asks (gremlin_element_properties). Elements see what the graph has written since they were read.
+ * asks (gremlin_element_properties). Elements that are held
+ * show what the graph has written since they were read: `as('a').property('k', 1).select('a')` has k.
  *
  * Writes are gathered in one transaction over the partitions of a node; reads that follow see them.
  * gremlin_graph_commit makes them so, gremlin_graph_free without it leaves nothing behind. Before
@@ -63,6 +64,10 @@ void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call);
 
 /* Another deadline; 0: the server's own. */
 void gremlin_graph_set_deadline(struct gremlin_graph *graph, int64_t deadline_ms);
+
+/* What a container for a graph is made with (catalogue_container_create), where nobody says
+ * otherwise: BSON of a definition without partition key, every path indexed. */
+void gremlin_graph_definition(struct slice id, struct buf *out);
 
 struct gremlin_heap *gremlin_graph_heap(const struct gremlin_graph *graph);
 
@@ -132,8 +137,9 @@ struct gremlin_page {
     struct gremlin_value *edges;
     size_t count; /* 0: there are no more */
 };
-NODISCARD bool gremlin_found_next(struct gremlin_found *found, struct gremlin_page *ret_page,
-                                  struct error *err);
+/* want: so many would do for now (of limit(1): 1), a hint; 0: a page as large as may be. */
+NODISCARD bool gremlin_found_next(struct gremlin_found *found, size_t want,
+                                  struct gremlin_page *ret_page, struct error *err);
 void gremlin_found_free(struct gremlin_found *found); /* NULL is fine */
 CLEANUP_FN(struct gremlin_found *, gremlin_found_free)
 
@@ -174,6 +180,10 @@ struct gremlin_expansion {
     size_t edge_condition_count;
     const struct gremlin_condition *vertex_conditions; /* of neighbours */
     size_t vertex_condition_count;
+    /* Neighbours are made of what their edges say of them (id, label, partition key) and not read:
+     * for whoever goes on to their edges or counts them. They may be gone. Not with conditions on
+     * vertices. */
+    bool heads;
     uint64_t limit; /* so many in all are enough; 0: all */
 };
 NODISCARD bool gremlin_graph_expand(struct gremlin_graph *graph,
@@ -186,10 +196,17 @@ NODISCARD bool gremlin_graph_count_edges(struct gremlin_graph *graph,
                                          uint64_t *counts, struct error *err);
 
 /* The vertices at the ends of edges, in their order: OUT the source, IN the target, BOTH the two one
- * after the other (2 * count). GREMLIN_NULL where there is none any more. One reference each. */
+ * after the other (2 * count). GREMLIN_NULL where there is none any more; with heads nothing is read,
+ * as above. One reference each. */
 NODISCARD bool gremlin_graph_ends(struct gremlin_graph *graph, const struct gremlin_value *edges,
-                                  size_t count, enum gremlin_reach which,
+                                  size_t count, enum gremlin_reach which, bool heads,
                                   struct gremlin_value *ret_vertices, struct error *err);
+
+/* Reads in one go what is not read yet of these elements: heads, and references that clients have
+ * sent. Other values are passed over. *ret_gone (may be NULL): gone[i] says that there is no such
+ * element. Properties of an element that is not read are read one by one when asked for. */
+NODISCARD bool gremlin_graph_load(struct gremlin_graph *graph, const struct gremlin_value *elements,
+                                  size_t count, bool *ret_gone, struct error *err);
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
