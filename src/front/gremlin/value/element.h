@@ -1,12 +1,12 @@
 /* Elements: vertices, edges, vertex properties, properties; and paths.
  *
- * An element is known by its id alone wherever values are compared. Its properties may be absent (a
- * reference, as drivers send them back to us), there, or still in the bytes they were read in: then
- * its source decodes them when they are first asked for, so that a traversal that only counts never
- * does.
+ * An element is known by its id alone wherever values are compared (and by its partition key, where
+ * both sides have one). Its properties may be unknown (a reference, as drivers send them back to
+ * us), its own, or its source's: then they are asked for each time and decoded no further than
+ * needed, so that a traversal that only counts never decodes, and what the graph writes shows.
  *
- * An element holds its properties as plain slots; objects for them (vertex properties, properties)
- * are made when a step asks, and hold their owner. So there is no circle of references. */
+ * Properties are handed out as plain slots; objects for them (vertex properties, properties) are
+ * made when a step asks, and hold their owner. So there is no circle of references. */
 #pragma once
 
 #include "front/gremlin/value/value.h"
@@ -19,8 +19,9 @@ struct gremlin_slot {
     struct gremlin_properties *meta; /* properties of the property; NULL: none. Held. */
 };
 
-/* The properties of an element, in its order; several values of one key of a vertex are several
- * slots. Counted like other objects; nobody changes those of an element, others take their place. */
+/* Properties in the order of their element; several values of one key of a vertex are several
+ * slots. Counted like other objects; nobody changes those of an element, others take their place.
+ * Also what properties are gathered in: make one, select into it, clear it, use it again. */
 struct gremlin_properties {
     struct gremlin_object object;
     uint32_t count, capacity;
@@ -39,14 +40,21 @@ CLEANUP_FN(struct gremlin_properties *, gremlin_properties_unref)
 
 struct gremlin_element;
 
-/* Where an element's properties come from. */
+/* Where an element's properties come from, if they are not its own. */
 struct gremlin_source {
-    /* Makes all of them. */
-    struct gremlin_properties *(*decode)(const struct gremlin_element *element,
-                                         struct gremlin_heap *heap);
-    /* Adds those of the keys alone, in the element's order. */
-    void (*select)(const struct gremlin_element *element, const struct slice *keys, size_t count,
-                   struct gremlin_properties *into);
+    /* Adds the properties of these keys (count 0: all) to `into`, in the element's order. */
+    bool (*select)(const struct gremlin_element *element, const struct slice *keys, size_t count,
+                   struct gremlin_properties *into, struct error *err);
+};
+
+/* What a source remembers of an element: the first member of its own structure, made with
+ * gremlin_object_new(heap, GREMLIN_STORED, sizeof(its own)), all of whose memory is the heap's.
+ * done lets go of what it holds when the last element has gone; it is not called when the whole heap
+ * goes. */
+struct gremlin_stored {
+    struct gremlin_object object;
+    uint32_t size; /* of the whole structure */
+    void (*done)(struct gremlin_stored *stored); /* NULL: it holds nothing */
 };
 
 struct gremlin_element {
@@ -54,11 +62,11 @@ struct gremlin_element {
     struct gremlin_value id;
     struct gremlin_value label;     /* a string; of a vertex property, its key */
     struct gremlin_value partition; /* the partition key's value; null: not known */
-    struct gremlin_properties *properties; /* NULL: none, or not decoded yet */
+    struct gremlin_properties *properties; /* its own; NULL: none. Held. */
     bool reference;                        /* its properties are not known */
-    const struct gremlin_source *source;   /* NULL: nothing is left to decode */
-    struct gremlin_bytes *document;        /* what the source decodes: the stored item. Held. */
-    void *owner;                           /* the source's own; outlives the heap */
+    const struct gremlin_source *source;   /* NULL: properties are its own */
+    struct gremlin_stored *stored;         /* the source's; NULL: nothing yet. Held. */
+    void *owner;                           /* the source's, too */
 };
 
 struct gremlin_vertex {
@@ -100,19 +108,19 @@ struct gremlin_value gremlin_vertex_property_new(struct gremlin_heap *heap,
 struct gremlin_value gremlin_property_new(struct gremlin_heap *heap, struct gremlin_value key,
                                           struct gremlin_value value, struct gremlin_value owner);
 
-/* Gives the element these properties, in the place of others; takes the reference. NULL: it has
- * none, and that is known. */
+/* Gives the element these properties as its own, in the place of others; takes the reference. NULL:
+ * it has none, and that is known. */
 void gremlin_element_set_take(struct gremlin_value element, struct gremlin_properties *properties);
-/* The element's properties are in the document. The document is referenced, not copied. */
-void gremlin_element_set_lazy(struct gremlin_value element, const struct gremlin_source *source,
-                              void *owner, struct gremlin_bytes *document);
+/* The element's properties are asked of the source. Takes the reference of stored (may be NULL). */
+void gremlin_element_set_source_take(struct gremlin_value element,
+                                     const struct gremlin_source *source, void *owner,
+                                     struct gremlin_stored *stored);
 
-/* All properties, decoded if need be; NULL: none. Borrowed. */
-const struct gremlin_properties *gremlin_element_properties(struct gremlin_value element);
-/* Adds the slots of these keys (count 0: of all) to `into`, with references of its own. What is
- * not decoded yet is decoded no further than needed. */
-void gremlin_element_select(struct gremlin_value element, const struct slice *keys, size_t count,
-                            struct gremlin_properties *into);
+/* Adds the slots of these keys (count 0: of all) to `into`, with references of its own. What run/
+ * and formats call, for vertices, edges and vertex properties. A reference adds nothing. */
+NODISCARD bool gremlin_element_select(struct gremlin_value element, const struct slice *keys,
+                                      size_t count, struct gremlin_properties *into,
+                                      struct error *err);
 
 static inline struct gremlin_element *gremlin_element(struct gremlin_value value)
 {

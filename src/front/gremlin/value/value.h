@@ -70,7 +70,8 @@ enum gremlin_type {
     GREMLIN_LAMBDA,    /* refused by whoever is to run it */
     GREMLIN_METRICS,   /* of profile(): the map that formats show */
     GREMLIN_EXPLANATION,
-    GREMLIN_PROPERTIES, /* never a value of its own: what an element holds (element.h) */
+    GREMLIN_PROPERTIES, /* never values: what elements hold (element.h) */
+    GREMLIN_STORED,
 };
 
 #define GREMLIN_FIRST_OBJECT GREMLIN_BIG_INTEGER
@@ -133,9 +134,12 @@ bool gremlin_heap_failed(const struct gremlin_heap *heap);
  * meter. Returns false. */
 bool gremlin_heap_error(const struct gremlin_heap *heap, struct error *err);
 
-/* Bytes held of the machine; bytes of values that live now; the most of those at one time. */
+/* Bytes held of the machine; bytes of values that live now. */
 size_t gremlin_heap_held(const struct gremlin_heap *heap);
 size_t gremlin_heap_used(const struct gremlin_heap *heap);
+
+/* A secret of its own, for hashes (compare.h). */
+uint64_t gremlin_heap_seed(const struct gremlin_heap *heap);
 
 /* For makers of objects: memory with the header filled, one reference; and memory that belongs to
  * an object (arrays), whose size its owner remembers. */
@@ -219,9 +223,11 @@ static inline struct gremlin_value gremlin_value_of_take(void *pointer)
     return (struct gremlin_value){.type = (enum gremlin_type)object->type, .object = object};
 }
 
-/* The same value on another heap, with all that hangs on it; bytes of properties that are not
- * decoded yet are decoded first. */
-struct gremlin_value gremlin_value_copy(struct gremlin_heap *heap, struct gremlin_value value);
+/* The same value on another heap, with all that hangs on it (variables of sessions). Elements are
+ * copied with the properties they have now. Not for predicates, traversals and other arguments.
+ * Fails as sources do, and with ERROR_TOO_DEEP. */
+NODISCARD bool gremlin_value_copy(struct gremlin_heap *heap, struct gremlin_value value,
+                                  struct gremlin_value *ret_value, struct error *err);
 
 /* --- Scalars ---------------------------------------------------------------------------------- */
 
