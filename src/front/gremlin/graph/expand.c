@@ -11,6 +11,7 @@
  *
  * An id is unique under its partition key alone, so rows are matched with vertices by both. */
 #include "front/gremlin/graph/graph_private.h"
+#include "query/expression/item.h"
 
 #include <stdlib.h>
 #include <xxhash.h>

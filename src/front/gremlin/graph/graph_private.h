@@ -7,6 +7,7 @@
 #include "front/gremlin/graph/stored.h"
 #include "front/gremlin/value/container.h"
 #include "front/gremlin/value/element.h"
+#include "front/fan_out.h"
 #include "query/run.h"
 #include "query/run/fetch.h"
 

@@ -29,9 +29,9 @@ static bool id_make(struct gremlin_graph *graph, const struct gremlin_value *giv
     if (!ret_id->len)
         return error_set(err, ERROR_BAD_REQUEST, "an id cannot be empty");
     for (size_t i = 0; i < ret_id->len; i++)
-        if (memchr("/\\#?", ret_id->data[i], 4) || !ret_id->data[i])
+        if (memchr("/\\#", ret_id->data[i], 3) || !ret_id->data[i])
             return error_set(err, ERROR_BAD_REQUEST,
-                             "an id cannot hold the characters /, \\, #, ? and NUL");
+                             "an id cannot hold the characters /, \\, # and NUL");
     return true;
 }
 
