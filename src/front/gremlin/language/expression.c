@@ -59,7 +59,7 @@ bool gremlin_resolve_value(struct gremlin_resolver *resolver, const struct greml
     case GREMLIN_NODE_CHAIN:
         return chain_resolve(resolver, node, place, ret_value, err);
     }
-    assert(!"a kind of node");
+    assert(false);
     return false;
 }
 
@@ -295,8 +295,8 @@ static bool cardinal_resolve(struct gremlin_resolver *resolver, const struct gre
                                      SLICE_ARG(link->name));
     if (!gremlin_resolve_value(resolver, link->arguments[0], GREMLIN_PLACE_ANY, &value, err))
         return false;
-    *ret_value = gremlin_cardinal_new(resolver->request.heap,
-                                      (enum gremlin_enum_word)word.word.word, value);
+    *ret_value =
+        gremlin_cardinal_new(resolver->request.heap, (enum gremlin_enum_word)word.word.word, value);
     gremlin_value_unref(value);
     return true;
 }
@@ -330,9 +330,8 @@ static bool typed_resolve(struct gremlin_resolver *resolver, const struct gremli
             return true;
         if (gremlin_family_find(head->name, &family)) {
             if (!gremlin_word_find(family, word->name, ret_value))
-                return gremlin_compile_error(err, word->line, word->column,
-                                             "'%.*s' has no '%.*s'", SLICE_ARG(head->name),
-                                             SLICE_ARG(word->name));
+                return gremlin_compile_error(err, word->line, word->column, "'%.*s' has no '%.*s'",
+                                             SLICE_ARG(head->name), SLICE_ARG(word->name));
             if (!word->called)
                 return true;
             if (family == GREMLIN_ENUM_CARDINALITY)

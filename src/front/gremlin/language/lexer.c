@@ -1,5 +1,6 @@
-/* Whitespace and comments are skipped before each token; whether a line ended there is kept, because
- * Groovy separates statements by it. Columns count characters: bytes that continue one do not. */
+/* Whitespace and comments are skipped before each token; whether a line ended there is kept,
+ * because Groovy separates statements by it. Columns count characters: bytes that continue one do
+ * not. */
 #include "front/gremlin/language/lexer.h"
 
 #include "document/utf8.h"
@@ -206,7 +207,8 @@ static bool mark_scan(struct gremlin_lexer *lexer, struct gremlin_token *token, 
         if (c < 0x20 || c == 0x7F)
             return gremlin_syntax_error(err, token->line, token->column,
                                         "unexpected character 0x%02x", c);
-        return gremlin_syntax_error(err, token->line, token->column, "unexpected character '%c'", c);
+        return gremlin_syntax_error(err, token->line, token->column, "unexpected character '%c'",
+                                    c);
     }
     token->kind = GREMLIN_TOKEN_MARK;
     step(lexer);
@@ -220,7 +222,8 @@ static bool error_write(struct error *err, const char *kind, uint32_t line, uint
                      kind, text, line, column);
 }
 
-bool gremlin_syntax_error(struct error *err, uint32_t line, uint32_t column, const char *format, ...)
+bool gremlin_syntax_error(struct error *err, uint32_t line, uint32_t column, const char *format,
+                          ...)
 {
     char text[ERROR_MESSAGE_SIZE - 80];
     va_list arguments;

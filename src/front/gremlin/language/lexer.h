@@ -42,8 +42,8 @@ static inline bool gremlin_token_is(const struct gremlin_token *token, char mark
 
 /* A script cannot be understood: sets GREMLIN_SCRIPT and returns false. The service words it so:
  * "Gremlin Query Syntax Error: expected ... @ line 1, column 5." */
-bool gremlin_syntax_error(struct error *err, uint32_t line, uint32_t column, const char *format, ...)
-    PRINTF_LIKE(4, 5);
+bool gremlin_syntax_error(struct error *err, uint32_t line, uint32_t column, const char *format,
+                          ...) PRINTF_LIKE(4, 5);
 /* It is well-formed but means nothing: "Gremlin Query Compilation Error: ...". */
 bool gremlin_compile_error(struct error *err, uint32_t line, uint32_t column, const char *format,
                            ...) PRINTF_LIKE(4, 5);

@@ -1,4 +1,5 @@
-/* A number is cut into digits and suffix first; the suffix, a point or an exponent say what it is. */
+/* A number is cut into digits and suffix first; the suffix, a point or an exponent say what it is.
+ */
 #include "front/gremlin/language/literal.h"
 
 #include "document/double.h"
@@ -184,8 +185,8 @@ static bool whole_read(struct gremlin_heap *heap, const struct number *number,
     uint64_t magnitude;
     int64_t value = 0;
 
-    fits = magnitude_read(number, &magnitude) &&
-           magnitude <= (uint64_t)INT64_MAX + (negative ? 1 : 0);
+    fits =
+        magnitude_read(number, &magnitude) && magnitude <= (uint64_t)INT64_MAX + (negative ? 1 : 0);
     if (fits)
         value = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
     if (!number->type && fits) {

@@ -229,8 +229,8 @@ static bool date_make(const struct making *making, struct gremlin_value *ret_val
     if (!making->count && request->offset_dates) {
         int64_t ms = request->now_ms;
 
-        *ret_value = gremlin_date_time_new(request->heap, ms / 1000, (int32_t)(ms % 1000) * 1000000,
-                                           0);
+        *ret_value =
+            gremlin_date_time_new(request->heap, ms / 1000, (int32_t)(ms % 1000) * 1000000, 0);
         return true;
     }
     if (!making->count) {
@@ -338,8 +338,8 @@ bool gremlin_make_value(struct gremlin_resolver *resolver, const struct gremlin_
     making.arguments = gremlin_list(arguments)->items;
     making.count = gremlin_list(arguments)->count;
     if (!maker->make(&making, ret_value))
-        return gremlin_compile_error(err, making.link->line, making.link->column,
-                                     "'%.*s' takes %s", SLICE_ARG(making.link->name), maker->takes);
+        return gremlin_compile_error(err, making.link->line, making.link->column, "'%.*s' takes %s",
+                                     SLICE_ARG(making.link->name), maker->takes);
     *ret_made = true;
     return true;
 }

@@ -44,9 +44,9 @@ static bool name_among(struct slice name, const struct slice *names, size_t coun
 static bool name_is_source(struct slice name)
 {
     static const struct slice names[] = {
-        SLICE("with"),           SLICE("withBulk"),          SLICE("withPath"),
-        SLICE("withSack"),       SLICE("withSideEffect"),    SLICE("withStrategies"),
-        SLICE("withComputer"),   SLICE("withoutStrategies"),
+        SLICE("with"),         SLICE("withBulk"),          SLICE("withPath"),
+        SLICE("withSack"),     SLICE("withSideEffect"),    SLICE("withStrategies"),
+        SLICE("withComputer"), SLICE("withoutStrategies"),
     };
 
     return name_among(name, names, ARRAY_LEN(names));
@@ -98,12 +98,11 @@ bool gremlin_resolve_statement(struct gremlin_resolver *resolver,
         if (value.type == GREMLIN_TRAVERSAL || value.type == GREMLIN_PREDICATE ||
             value.type == GREMLIN_STRATEGY) {
             gremlin_value_unref(value);
-            return gremlin_compile_error(err, node->line, node->column,
-                                         "a statement is a traversal that begins with '%.*s', or a "
-                                         "value",
-                                         SLICE_ARG(resolver->request.source.data
-                                                       ? resolver->request.source
-                                                       : SLICE("g")));
+            return gremlin_compile_error(
+                err, node->line, node->column,
+                "a statement is a traversal that begins with '%.*s', or a "
+                "value",
+                SLICE_ARG(resolver->request.source.data ? resolver->request.source : SLICE("g")));
         }
         statement.value = value;
     }
@@ -214,7 +213,8 @@ static struct gremlin_place place_of(const struct gremlin_step_row *row,
     struct gremlin_place place = {at == 0 ? row->first : at == 1 ? row->second : row->rest, false};
 
     place.merge = slice_equal(row->name, SLICE("mergeV")) ||
-                  slice_equal(row->name, SLICE("mergeE")) || slice_equal(row->name, SLICE("option"));
+                  slice_equal(row->name, SLICE("mergeE")) ||
+                  slice_equal(row->name, SLICE("option"));
     /* property(single, id, ...): the cardinality moves the key to the second place. */
     if (at == 1 && slice_equal(row->name, SLICE("property")) &&
         instruction->arguments[0].type == GREMLIN_ENUM &&
@@ -333,10 +333,10 @@ static bool terminal_take(struct gremlin_resolver *resolver, struct gremlin_trav
         struct slice name;
         enum gremlin_terminal terminal;
     } rows[] = {
-        {SLICE("next"), GREMLIN_NEXT},          {SLICE("toList"), GREMLIN_TO_LIST},
-        {SLICE("toSet"), GREMLIN_TO_SET},       {SLICE("toBulkSet"), GREMLIN_TO_BULK_SET},
-        {SLICE("iterate"), GREMLIN_ITERATE},    {SLICE("hasNext"), GREMLIN_HAS_NEXT},
-        {SLICE("tryNext"), GREMLIN_TRY_NEXT},   {SLICE("explain"), GREMLIN_EXPLAIN},
+        {SLICE("next"), GREMLIN_NEXT},        {SLICE("toList"), GREMLIN_TO_LIST},
+        {SLICE("toSet"), GREMLIN_TO_SET},     {SLICE("toBulkSet"), GREMLIN_TO_BULK_SET},
+        {SLICE("iterate"), GREMLIN_ITERATE},  {SLICE("hasNext"), GREMLIN_HAS_NEXT},
+        {SLICE("tryNext"), GREMLIN_TRY_NEXT}, {SLICE("explain"), GREMLIN_EXPLAIN},
     };
     struct gremlin_value amount;
 

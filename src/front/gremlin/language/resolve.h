@@ -11,7 +11,7 @@
 
 struct gremlin_resolver {
     struct gremlin_script_request request;
-    const struct gremlin_value *variables; /* as they are now; NULL or a null value: none */
+    const struct gremlin_value *variables;         /* as they are now; NULL or a null value: none */
     const struct gremlin_syntax_statement *before; /* statements before this one */
     size_t before_count;
     size_t operators; /* steps made so far */

@@ -10,7 +10,8 @@
 /* Where a value stands. */
 struct gremlin_place {
     uint32_t families; /* bits of the enumerations that are taken bare */
-    bool merge; /* of mergeV, mergeE or option: bare keys of maps are T and Direction where they can */
+    bool merge; /* of mergeV, mergeE or option: bare keys of maps are T and Direction where they can
+                 */
 };
 
 #define GREMLIN_PLACE_ANY ((struct gremlin_place){0, false})
@@ -29,8 +30,8 @@ NODISCARD bool gremlin_resolve_value(struct gremlin_resolver *resolver,
 /* The arguments of a link as values in a list. */
 NODISCARD bool gremlin_resolve_arguments(struct gremlin_resolver *resolver,
                                          const struct gremlin_link *link,
-                                         struct gremlin_place place,
-                                         struct gremlin_value *ret_list, struct error *err);
+                                         struct gremlin_place place, struct gremlin_value *ret_list,
+                                         struct error *err);
 /* A nested traversal of links[from] and those after it. */
 NODISCARD bool gremlin_resolve_nested(struct gremlin_resolver *resolver,
                                       const struct gremlin_node *node, size_t from,
@@ -53,8 +54,8 @@ NODISCARD bool gremlin_make_value(struct gremlin_resolver *resolver,
                                   const struct gremlin_node *node, size_t at, bool *ret_made,
                                   struct gremlin_value *ret_value, struct error *err);
 /* Constants of classes: WithOptions.tokens, IO.reader, Integer.MAX_VALUE. */
-NODISCARD bool gremlin_constant_find(struct gremlin_heap *heap, struct slice type, struct slice name,
-                                     struct gremlin_value *ret_value);
+NODISCARD bool gremlin_constant_find(struct gremlin_heap *heap, struct slice type,
+                                     struct slice name, struct gremlin_value *ret_value);
 
 /* "Unable to find any method 'x' @ ..."; returns false. */
 bool gremlin_method_missing(const struct gremlin_link *link, struct error *err);

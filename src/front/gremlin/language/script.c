@@ -45,8 +45,8 @@ bool gremlin_script_open(const struct gremlin_script_request *request,
     script->request = *request;
     if (!gremlin_syntax_parse(request->text, limits->depth_max, arena, &script->syntax, err))
         return false;
-    script->parts = arena_alloc_zero(arena, memory_array_size(script->syntax.count,
-                                                              sizeof *script->parts));
+    script->parts =
+        arena_alloc_zero(arena, memory_array_size(script->syntax.count, sizeof *script->parts));
     for (size_t i = 0; i < script->syntax.count; i++) {
         if (!part_resolve(script, i, &operators, NULL, err))
             return false;
@@ -64,8 +64,8 @@ static bool part_resolve(struct gremlin_script *script, size_t at, size_t *opera
 {
     struct part *part = &script->parts[at];
     struct gremlin_resolver resolver = {.request = script->request,
-                                        .variables = variables ? variables
-                                                               : script->request.variables,
+                                        .variables =
+                                            variables ? variables : script->request.variables,
                                         .before = script->syntax.statements,
                                         .before_count = variables ? 0 : at,
                                         .operators = *operators};

@@ -277,9 +277,8 @@ static bool chain_parse(struct parser *parser, struct gremlin_node *node, struct
         }
     }
     for (;;) {
-        struct gremlin_link link = {.name = parser->token.text,
-                                    .line = parser->token.line,
-                                    .column = parser->token.column};
+        struct gremlin_link link = {
+            .name = parser->token.text, .line = parser->token.line, .column = parser->token.column};
 
         if (parser->token.kind != GREMLIN_TOKEN_NAME)
             return found_instead(parser, "the name of a step", err);

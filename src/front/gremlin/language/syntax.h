@@ -35,8 +35,8 @@ struct gremlin_node {
     enum gremlin_node_kind kind;
     uint32_t line, column;
     struct slice text;
-    bool truth;     /* the boolean; the sign of a number; of a chain: begins with "new" */
-    bool enclosed;  /* stands in parentheses: a key that is no bare word */
+    bool truth;    /* the boolean; the sign of a number; of a chain: begins with "new" */
+    bool enclosed; /* stands in parentheses: a key that is no bare word */
     struct gremlin_node **items;
     size_t count;
     struct gremlin_link *links;
@@ -53,8 +53,8 @@ struct gremlin_syntax {
     size_t count;
 };
 
-/* Parses text, valid UTF-8 and borrowed as long as the arena. GREMLIN_SCRIPT: it is not well-formed;
- * GREMLIN_SCRIPT_LIMIT: something lies deeper than depth_max. */
+/* Parses text, valid UTF-8 and borrowed as long as the arena. GREMLIN_SCRIPT: it is not
+ * well-formed; GREMLIN_SCRIPT_LIMIT: something lies deeper than depth_max. */
 NODISCARD bool gremlin_syntax_parse(struct slice text, size_t depth_max, struct arena *arena,
                                     struct gremlin_syntax *ret_syntax, struct error *err);
 

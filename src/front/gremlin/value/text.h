@@ -15,8 +15,7 @@ const char *gremlin_type_name(enum gremlin_type type);
  * reading, a date alone is midnight in UTC) and PT1H2.5S. */
 NODISCARD bool gremlin_date_time_parse(struct slice text, int64_t *ret_seconds,
                                        int32_t *ret_nanoseconds, int32_t *ret_offset);
-void gremlin_date_time_write(int64_t seconds, int32_t nanoseconds, int32_t offset,
-                             struct buf *buf);
+void gremlin_date_time_write(int64_t seconds, int32_t nanoseconds, int32_t offset, struct buf *buf);
 NODISCARD bool gremlin_duration_parse(struct slice text, int64_t *ret_seconds,
                                       int32_t *ret_nanoseconds);
 void gremlin_duration_write(int64_t seconds, int32_t nanoseconds, struct buf *buf);
