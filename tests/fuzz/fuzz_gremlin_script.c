@@ -7,8 +7,8 @@
 #include "fuzz/fuzz.h"
 #include "support/gremlin_text.h"
 
-static bool opens(struct gremlin_heap *heap, struct slice text, const struct gremlin_value *bindings,
-                  struct gremlin_script **ret_script)
+static bool opens(struct gremlin_heap *heap, struct slice text,
+                  const struct gremlin_value *bindings, struct gremlin_script **ret_script)
 {
     struct gremlin_script_request request = {.text = text,
                                              .limits = {65536, 64, 400},

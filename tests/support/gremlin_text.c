@@ -74,6 +74,8 @@ static void table_write(struct gremlin_value value, struct buf *buf)
 
 static void predicate_write(const struct gremlin_predicate *predicate, struct buf *buf)
 {
+    bool listed;
+
     if (predicate->name == GREMLIN_P_AND || predicate->name == GREMLIN_P_OR) {
         gremlin_text_value(predicate->values[0], buf);
         for (uint32_t i = 1; i < predicate->count; i++) {
@@ -85,10 +87,12 @@ static void predicate_write(const struct gremlin_predicate *predicate, struct bu
     }
     buf_printf(buf, "%s.%.*s(", gremlin_predicate_of_text(predicate->name) ? "TextP" : "P",
                SLICE_ARG(gremlin_predicate_text(predicate->name)));
-    if (predicate->listed)
+    listed = predicate->listed &&
+             (predicate->name == GREMLIN_P_WITHIN || predicate->name == GREMLIN_P_WITHOUT);
+    if (listed)
         BUF_APPEND(buf, "[");
     items_write(predicate->values, predicate->count, buf);
-    if (predicate->listed)
+    if (listed)
         BUF_APPEND(buf, "]");
     BUF_APPEND(buf, ")");
 }
@@ -226,10 +230,14 @@ static void instructions_write(const struct gremlin_instructions *instructions, 
 void gremlin_text_traversal(const struct gremlin_traversal *traversal, struct buf *buf)
 {
     static const char *const terminals[] = {
-        [GREMLIN_TO_LIST] = "",        [GREMLIN_TO_SET] = ".toSet()",
-        [GREMLIN_NEXT] = ".next(",     [GREMLIN_TO_BULK_SET] = ".toBulkSet()",
-        [GREMLIN_ITERATE] = ".iterate()", [GREMLIN_HAS_NEXT] = ".hasNext()",
-        [GREMLIN_TRY_NEXT] = ".tryNext()", [GREMLIN_EXPLAIN] = ".explain()",
+        [GREMLIN_TO_LIST] = "",
+        [GREMLIN_TO_SET] = ".toSet()",
+        [GREMLIN_NEXT] = ".next(",
+        [GREMLIN_TO_BULK_SET] = ".toBulkSet()",
+        [GREMLIN_ITERATE] = ".iterate()",
+        [GREMLIN_HAS_NEXT] = ".hasNext()",
+        [GREMLIN_TRY_NEXT] = ".tryNext()",
+        [GREMLIN_EXPLAIN] = ".explain()",
     };
 
     buf_append_text(buf, traversal->spawned ? "g" : "__");

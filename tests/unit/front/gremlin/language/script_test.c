@@ -158,7 +158,8 @@ static void nested_traversals_begin_with_or_without_their_name(void **state UNUS
 static void words_are_enumerations_where_their_step_takes_them(void **state UNUSED)
 {
     means("g.V().order().by(id, desc)", "g.V().order().by(T.id, Order.desc)");
-    means("g.V().by(label).by(values).by(asc)", "g.V().by(T.label).by(Column.values).by(Order.asc)");
+    means("g.V().by(label).by(values).by(asc)",
+          "g.V().by(T.label).by(Column.values).by(Order.asc)");
     means("g.V().limit(local, 1).count(Scope.local)",
           "g.V().limit(Scope.local, 1).count(Scope.local)");
     means("g.V().has(id, id).has(label, value)", "g.V().has(T.id, '7').has(T.label, 'bound')");
@@ -214,12 +215,12 @@ static void strings_know_escapes(void **state UNUSED)
     value_means("'a', \"b\", ''", "'a', 'b', ''");
     value_means("'it\\'s', \"it's\", \"\\\"\"", "'it\\'s', 'it\\'s', '\"'");
     value_means("'\\t\\n\\u00e4\\101\\\\'", "'\\u0009\\u000a\xC3\xA4"
-                                           "A\\\\'");
+                                            "A\\\\'");
     value_means("'\\ud83d\\ude00'", "'\xF0\x9F\x98\x80'");
     value_means("'\\ud800'", "'\\ud800'");
     value_means("\"$x \\$y\"", "'$x $y'");
     value_means("'''it's'''", "'it\\'s'");
-    value_means("\"\"\"say \"hi\"\"\"\"", "'say \"hi'"); /* the quotes that come first end it */
+    value_means("\"\"\"say \"hi\" now\"\"\"", "'say \"hi\" now'");
     fails("g.inject('abc)", "the string has no end @ line 1, column 10.");
     fails("g.inject('\\q')", "escape");
     fails("g.inject('\\u12')", "escape");
@@ -237,8 +238,9 @@ static void collections_may_be_nested(void **state UNUSED)
     means("g.mergeV([label: 'p', id: 1, name: 'a']).option(onCreate, [(T.id): 2])",
           "g.mergeV([(T.label): 'p', (T.id): 1, ('name'): 'a']).option(Merge.onCreate, [(T.id): "
           "2])");
-    means("g.mergeE([from: 1, (Direction.IN): Merge.inV, OUT: outV])",
-          "g.mergeE([(Direction.from): 1, (Direction.IN): Merge.inV, (Direction.OUT): Merge.outV])");
+    means(
+        "g.mergeE([from: 1, (Direction.IN): Merge.inV, OUT: outV])",
+        "g.mergeE([(Direction.from): 1, (Direction.IN): Merge.inV, (Direction.OUT): Merge.outV])");
     means("g.mergeV([a: list('x'), b: Cardinality.single(1)])",
           "g.mergeV([('a'): Cardinality.list('x'), ('b'): Cardinality.single(1)])");
     refused("g.inject(1..100000)", ERROR_GREMLIN_SCRIPT_LIMIT, "at most 65536");
@@ -297,16 +299,18 @@ static void strategies_have_three_forms(void **state UNUSED)
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
         means(forms[i], "g.withStrategies(SubgraphStrategy.build().with('vertices', "
                         "__.hasLabel('a')).create()).V()");
-    means("g.withStrategies(ReadOnlyStrategy, ReadOnlyStrategy.instance(), new ReadOnlyStrategy()).V()",
+    means("g.withStrategies(ReadOnlyStrategy, ReadOnlyStrategy.instance(), new "
+          "ReadOnlyStrategy()).V()",
           "g.withStrategies(ReadOnlyStrategy, ReadOnlyStrategy, ReadOnlyStrategy).V()");
     means("g.withoutStrategies(ReadOnlyStrategy).V()", "g.withoutStrategies(ReadOnlyStrategy).V()");
     means("g.withStrategies(PartitionStrategy.build().partitionKey('pk').readPartitions('a', "
           "'b').create()).V()",
           "g.withStrategies(PartitionStrategy.build().with('partitionKey', "
           "'pk').with('readPartitions', ['a', 'b']).create()).V()");
-    means("g.withStrategies(ProjectionStrategy.build().IncludeSystemProperties('_ts').create()).V()",
-          "g.withStrategies(ProjectionStrategy.build().with('IncludeSystemProperties', "
-          "'_ts').create()).V()");
+    means(
+        "g.withStrategies(ProjectionStrategy.build().IncludeSystemProperties('_ts').create()).V()",
+        "g.withStrategies(ProjectionStrategy.build().with('IncludeSystemProperties', "
+        "'_ts').create()).V()");
     fails("g.withStrategies(SubgraphStrategy.build().vertices(out())).V()", "ends with create()");
     fails("g.withStrategies(SubgraphStrategy(out())).V()", "written with their names");
     fails("g.V().out(a: 1)", "only strategies take arguments by name");
@@ -355,7 +359,8 @@ static void statements_are_separated_and_assigned(void **state UNUSED)
     means("a = g.V().next()", "a = g.V().next(1L)");
     means("x", "42");
     means("[1, x]", "[1, 42]");
-    fails("g.V() g.E()", "expected '.', ';' or the end of the script, found 'g' @ line 1, column 7.");
+    fails("g.V() g.E()",
+          "expected '.', ';' or the end of the script, found 'g' @ line 1, column 7.");
     fails("g = 1", "cannot be assigned to");
     fails("", "the script has no statement");
     fails(" ; ", "the script has no statement");
@@ -441,7 +446,8 @@ static void limits_hold(void **state UNUSED)
     for (int i = 0; i < 100; i++)
         BUF_APPEND(&buf, "[");
     buf_append_byte(&buf, 0);
-    refused((const char *)buf.data, ERROR_GREMLIN_SCRIPT_LIMIT, "nested deeper than the limit of 64");
+    refused((const char *)buf.data, ERROR_GREMLIN_SCRIPT_LIMIT,
+            "nested deeper than the limit of 64");
     buf_clear(&buf);
     BUF_APPEND(&buf, "g.V()");
     for (int i = 0; i < 400; i++)
