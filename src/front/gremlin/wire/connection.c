@@ -28,6 +28,7 @@ struct gremlin_wire {
 struct upgrade {
     struct gremlin_wire *wire;
     char account[ACCOUNT_SIZE];
+    bool root;
 };
 
 struct gremlin_connection {
@@ -363,6 +364,7 @@ static void *wire_open(struct net_connection *net, void *context)
         wire->handler.context, connection,
         &(struct gremlin_peer){.address = *net_connection_peer(net),
                                .tls = net_connection_is_tls(net),
+                               .root = upgrade->root,
                                .account = upgrade->account});
     deadline_choose(connection);
     return connection;
@@ -421,6 +423,7 @@ bool gremlin_wire_upgrade(struct gremlin_wire *wire, struct net_http_request *re
     CLEANUP(memory_free) struct upgrade *upgrade = MEMORY_NEW(struct upgrade);
 
     upgrade->wire = wire;
+    upgrade->root = slice_equal(request->path, SLICE("/"));
     snprintf(upgrade->account, sizeof upgrade->account, "%.*s", SLICE_ARG(account));
     if (!net_http_upgrade(request, lines, &protocol, upgrade))
         return false;

@@ -26,7 +26,8 @@ struct gremlin_incoming {
 struct gremlin_peer {
     struct net_address address;
     bool tls;
-    const char *account; /* that its host names, as stored; borrowed; "": none */
+    bool root;           /* it has asked for the path "/" */
+    const char *account; /* as it is stored; borrowed */
 };
 
 struct gremlin_wire_handler {
