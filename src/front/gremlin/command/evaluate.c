@@ -154,9 +154,9 @@ static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_tra
 /* ["tx", "commit"] and its like, alone. */
 static bool transaction_is_asked(const struct gremlin_traversal *traversal, struct slice *ret_what)
 {
-    const struct gremlin_instruction *source = traversal->sources;
+    const struct gremlin_instruction *source = traversal->sources.items;
 
-    if (!traversal->source_count || !slice_equal(source->name, SLICE("tx")))
+    if (!traversal->sources.count || !slice_equal(source->name, SLICE("tx")))
         return false;
     *ret_what = source->count && gremlin_is_string(source->arguments[0])
                     ? gremlin_bytes(source->arguments[0])
@@ -285,7 +285,7 @@ static bool statement_run(struct gremlin_evaluation *e, const struct gremlin_sta
     return !last || value_tell(e, value, err);
 }
 
-static bool script_run(struct gremlin_evaluation *e, struct error *err)
+static bool whole_run(struct gremlin_evaluation *e, struct error *err)
 {
     const struct gremlin_options *options = &e->gremlin->options;
     CLEANUP(gremlin_script_free) struct gremlin_script *script = NULL;
@@ -325,7 +325,7 @@ static bool code_run(struct gremlin_evaluation *e, struct error *err)
     e->silent = e->holding = false;
     e->list = e->variables = GREMLIN_NOTHING;
     if (e->asked->op == GREMLIN_OP_EVAL)
-        return script_run(e, err);
+        return whole_run(e, err);
     if (transaction_is_asked(e->asked->traversal, &what))
         return transaction_do(e, what, err);
     return traversal_run(e, e->asked->traversal, err);

@@ -5,6 +5,7 @@
  * that has gone. */
 #pragma once
 
+#include "net/output.h"
 #include "net/workers.h"
 
 #include <stdatomic.h>
