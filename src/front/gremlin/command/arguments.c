@@ -216,12 +216,11 @@ struct op_row {
 };
 
 static const struct op_row ops[] = {
-    {"eval", GREMLIN_OP_EVAL, NULL},
-    {"bytecode", GREMLIN_OP_BYTECODE, NULL},
-    {"authentication", GREMLIN_OP_AUTHENTICATION, NULL},
-    {"close", GREMLIN_OP_CLOSE, NULL},
-    {"keys", 0, "side effects are not kept after a request: use cap() in the traversal"},
-    {"gather", 0, "side effects are not kept after a request: use cap() in the traversal"},
+#define GREMLIN_OP(name, constant, processors, meaning) {name, GREMLIN_OP_##constant, NULL},
+#define GREMLIN_OP_REFUSED(name, processors, why) {name, 0, why},
+#include "front/gremlin/command/ops.def"
+#undef GREMLIN_OP
+#undef GREMLIN_OP_REFUSED
 };
 
 static bool op_find(struct slice name, struct slice processor, enum gremlin_op *ret_op,
