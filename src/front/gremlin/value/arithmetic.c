@@ -249,11 +249,11 @@ static void big_take(struct gremlin_big *big, struct gremlin_value number)
 {
     CLEANUP(buf_done) struct buf text;
 
+    buf_init(&text, BUF_DEFAULT_MAX);
     if (number.type != GREMLIN_FLOAT && number.type != GREMLIN_DOUBLE) {
         gremlin_big_set(big, number);
         return;
     }
-    buf_init(&text, BUF_DEFAULT_MAX);
     gremlin_real_write(number, &text);
     if (!gremlin_big_parse(buf_slice(&text), true, big))
         assert(!"a finite double prints as a decimal");
