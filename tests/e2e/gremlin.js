@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import gremlin34 from 'gremlin34';
 import gremlin35 from 'gremlin35';
 import gremlin36 from 'gremlin36';
-import gremlin37 from 'gremlin37';
+import gremlin37 from 'gremlin';
 import gremlin38 from 'gremlin38';
 import { emulatorKey, Server } from './server.js';
 import { signed } from './rest.js';
