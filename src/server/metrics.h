@@ -22,12 +22,19 @@ struct metrics_front {
     _Atomic(const struct net_listener *) listener;
     const struct net_http *http; /* NULL: it speaks another protocol, and counts by itself */
 };
-enum { METRICS_REST, METRICS_TABLE, METRICS_MONGO, METRICS_MONGO_SET, METRICS_GREMLIN, METRICS_FRONTS };
+enum {
+    METRICS_REST,
+    METRICS_TABLE,
+    METRICS_MONGO,
+    METRICS_MONGO_SET,
+    METRICS_GREMLIN,
+    METRICS_FRONTS
+};
 
 /* Where the figures are; all borrowed. */
 struct metrics_sources {
     struct metrics_front fronts[METRICS_FRONTS];
-    const struct mongo *mongo; /* NULL: there is none */
+    const struct mongo *mongo;     /* NULL: there is none */
     const struct gremlin *gremlin; /* likewise */
     struct net_workers *workers;
     struct catalogue *catalogue;

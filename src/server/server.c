@@ -641,9 +641,10 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     server->settings = settings;
     server->log = log;
     mutex_init(&server->keys_lock);
-    if (!fronts_check(settings, &addresses, err) || !origins_check(settings, "rest.cors_origins", settings->rest_cors_origins, err) ||
+    if (!fronts_check(settings, &addresses, err) ||
+        !origins_check(settings, "rest.cors_origins", settings->rest_cors_origins, err) ||
         !origins_check(settings, "gremlin.origins", settings->gremlin_origins, err) ||
-       
+
         !certificate_prepare(server, err))
         return false;
     hosts_prepare(server);

@@ -19,8 +19,8 @@
  *     55  8  good until */
 #include "front/kit/token.h"
 
-#include "base/bytes.h"
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "catalogue/account_keys.h"
 #include "document/bson.h"
@@ -108,8 +108,7 @@ static bool sig_decode(struct slice sig, uint8_t ret_claim[CLAIM_LEN],
     return sig.len == SIG_LEN && at[HALF_TEXT_LEN] == ';' &&
            at[HALF_TEXT_LEN + 1 + CLAIM_TEXT_LEN] == ';' && at[SIG_LEN - 1] == ';' &&
            base64_decode(slice_of(at, HALF_TEXT_LEN), HALF_LEN, ret_mac) &&
-           base64_decode(slice_of(at + HALF_TEXT_LEN + 1, CLAIM_TEXT_LEN), CLAIM_LEN,
-                         ret_claim) &&
+           base64_decode(slice_of(at + HALF_TEXT_LEN + 1, CLAIM_TEXT_LEN), CLAIM_LEN, ret_claim) &&
            base64_decode(slice_of(at + SIG_LEN - 1 - HALF_TEXT_LEN, HALF_TEXT_LEN), HALF_LEN,
                          ret_mac + HALF_LEN) &&
            ret_claim[0] == VERSION;

@@ -15,7 +15,8 @@ enum {
     STATUS_PRECONDITION = 412,
 };
 
-/* --- Status attributes ------------------------------------------------------------------------- */
+/* --- Status attributes -------------------------------------------------------------------------
+ */
 
 static void put(struct gremlin_answering *answering, struct gremlin_value map, const char *name,
                 struct gremlin_value value)
@@ -75,12 +76,14 @@ bool gremlin_frame_write(struct gremlin_answering *answering, uint16_t code,
     if (!gremlin_format_write(answering->format, &answer, answering->heap, out, err))
         return false;
     return !buf_overflowed(out) ||
-           error_set(err, ERROR_TOO_LARGE, "a frame of results would be over %zu bytes: ask for a "
-                                           "smaller batchSize",
+           error_set(err, ERROR_TOO_LARGE,
+                     "a frame of results would be over %zu bytes: ask for a "
+                     "smaller batchSize",
                      out->max);
 }
 
-/* --- Errors ------------------------------------------------------------------------------------ */
+/* --- Errors ------------------------------------------------------------------------------------
+ */
 
 struct gremlin_fault gremlin_fault_of(const struct error *err, uint16_t code)
 {

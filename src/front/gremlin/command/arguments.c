@@ -10,7 +10,8 @@ enum {
     SESSION_NAME_MAX = 256,
 };
 
-/* --- One argument ------------------------------------------------------------------------------ */
+/* --- One argument ------------------------------------------------------------------------------
+ */
 
 static struct slice text_of(struct gremlin_value value)
 {
@@ -26,9 +27,9 @@ static bool text_read(struct gremlin_value args, struct slice name, struct slice
     if (!value || gremlin_is_null(*value))
         return true;
     *ret_text = text_of(*value);
-    return ret_text->data || error_set(err, ERROR_BAD_REQUEST,
-                                       "the argument [%.*s] must be a string, not a %s",
-                                       SLICE_ARG(name), gremlin_type_name(value->type));
+    return ret_text->data ||
+           error_set(err, ERROR_BAD_REQUEST, "the argument [%.*s] must be a string, not a %s",
+                     SLICE_ARG(name), gremlin_type_name(value->type));
 }
 
 static bool flag_read(struct gremlin_value args, struct slice name, bool *flag, struct error *err)
@@ -54,11 +55,12 @@ static bool number_read(struct gremlin_value args, struct slice name, int64_t *n
         return true;
     if (gremlin_is_number(*value) && gremlin_number_long(*value, number) && *number >= 0)
         return true;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "the argument [%.*s] must be a whole number from 0 on", SLICE_ARG(name));
+    return error_set(err, ERROR_BAD_REQUEST, "the argument [%.*s] must be a whole number from 0 on",
+                     SLICE_ARG(name));
 }
 
-/* --- Those of a request ------------------------------------------------------------------------ */
+/* --- Those of a request ------------------------------------------------------------------------
+ */
 
 static bool bindings_read(struct gremlin_value args, struct gremlin_asked *asked, struct error *err)
 {
@@ -144,11 +146,12 @@ static bool limits_read(const struct gremlin *gremlin, struct gremlin_value args
         !number_read(args, SLICE("evaluationTimeout"), &time, err))
         return false;
     if (batch < 1 || batch > BATCH_MAX)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "the argument [batchSize] must be from 1 to %d", BATCH_MAX);
+        return error_set(err, ERROR_BAD_REQUEST, "the argument [batchSize] must be from 1 to %d",
+                         BATCH_MAX);
     asked->batch = (size_t)batch;
     /* 0 is: without end, which there is none of */
-    asked->evaluation_ms = time ? MIN(time, options->evaluation_ms_max) : options->evaluation_ms_max;
+    asked->evaluation_ms =
+        time ? MIN(time, options->evaluation_ms_max) : options->evaluation_ms_max;
     return true;
 }
 
@@ -177,8 +180,8 @@ bool gremlin_arguments_read(const struct gremlin *gremlin, struct gremlin_value 
                             struct gremlin_asked *ret_asked, struct error *err)
 {
     const struct gremlin_value *code = gremlin_map_get_text(args, SLICE("gremlin"));
-    struct gremlin_asked asked = {.op = ret_asked->op, .session = ret_asked->session,
-                                  .open_ended = ret_asked->open_ended};
+    struct gremlin_asked asked = {
+        .op = ret_asked->op, .session = ret_asked->session, .open_ended = ret_asked->open_ended};
 
     if (!code || gremlin_is_null(*code))
         return error_set(err, ERROR_BAD_REQUEST,
@@ -207,7 +210,8 @@ bool gremlin_arguments_read(const struct gremlin *gremlin, struct gremlin_value 
     return true;
 }
 
-/* --- What is asked for ------------------------------------------------------------------------- */
+/* --- What is asked for -------------------------------------------------------------------------
+ */
 
 struct op_row {
     const char *name;
@@ -235,8 +239,9 @@ static bool op_find(struct slice name, struct slice processor, enum gremlin_op *
         *ret_op = ops[i].op;
         return true;
     }
-    return error_set(err, ERROR_BAD_REQUEST, "message with op code [%.*s] of processor [%.*s] is "
-                                             "not recognized",
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "message with op code [%.*s] of processor [%.*s] is "
+                     "not recognized",
                      (int)MIN(name.len, (size_t)SHOWN_MAX), (const char *)name.data,
                      (int)MIN(processor.len, (size_t)SHOWN_MAX), (const char *)processor.data);
 }

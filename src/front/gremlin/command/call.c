@@ -14,7 +14,8 @@ static struct gremlin_call *gremlin_of(const struct front_call *call)
     return CONTAINER_OF(call, struct gremlin_call, front);
 }
 
-/* --- Its life ---------------------------------------------------------------------------------- */
+/* --- Its life ----------------------------------------------------------------------------------
+ */
 
 static void transport_keep(struct front_call *call UNUSED)
 {
@@ -77,7 +78,8 @@ void gremlin_call_free(struct gremlin_call *call)
     arena_free(call->arena);
 }
 
-/* --- Reading ----------------------------------------------------------------------------------- */
+/* --- Reading -----------------------------------------------------------------------------------
+ */
 
 /* One byte of length, the mime type, and behind it the request. A text frame has neither. */
 static bool format_find(struct gremlin_call *call, struct slice *ret_body, struct error *err)
@@ -133,7 +135,8 @@ void gremlin_call_read(struct gremlin_call *call)
         call->answering.id = gremlin_bytes(call->request.id);
 }
 
-/* --- Running ----------------------------------------------------------------------------------- */
+/* --- Running -----------------------------------------------------------------------------------
+ */
 
 static struct gremlin_outgoing outgoing_of(const struct gremlin_call *call, struct buf *frame)
 {
@@ -261,9 +264,8 @@ void gremlin_call_run(struct gremlin_call *call)
     struct error err;
 
     call->identity = client->identity;
-    gremlin_tally(call->asked.op == GREMLIN_OP_EVAL ? &call->gremlin->scripts
-                                                    : &call->gremlin->bytecodes,
-                  1);
+    gremlin_tally(
+        call->asked.op == GREMLIN_OP_EVAL ? &call->gremlin->scripts : &call->gremlin->bytecodes, 1);
     if (!front_account_find(services, slice_of_text(client->identity.account),
                             call->gremlin->options.door.accounts_by_use, call->arena,
                             &call->account, &err) ||

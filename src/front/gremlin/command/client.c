@@ -12,7 +12,8 @@ enum {
     SESSIONS_LOOK_MS = 1000,
 };
 
-/* --- Queues ------------------------------------------------------------------------------------ */
+/* --- Queues ------------------------------------------------------------------------------------
+ */
 
 static void queue_add(struct gremlin_queue *queue, struct gremlin_call *call)
 {
@@ -36,7 +37,8 @@ static struct gremlin_call *queue_take(struct gremlin_queue *queue)
     return call;
 }
 
-/* --- Running ----------------------------------------------------------------------------------- */
+/* --- Running -----------------------------------------------------------------------------------
+ */
 
 static void client_go_on(struct gremlin_client *client)
 {
@@ -49,7 +51,8 @@ static void client_go_on(struct gremlin_client *client)
     }
 }
 
-/* --- Sessions ---------------------------------------------------------------------------------- */
+/* --- Sessions ----------------------------------------------------------------------------------
+ */
 
 static struct gremlin_session *session_find(struct gremlin_client *client, struct slice id)
 {
@@ -149,7 +152,8 @@ static void session_take(struct gremlin_client *client, struct gremlin_call *cal
         session_go_on(client, call->session);
 }
 
-/* --- Who it is --------------------------------------------------------------------------------- */
+/* --- Who it is ---------------------------------------------------------------------------------
+ */
 
 /* A graph of its own choosing is named by the alias as "D.G". */
 static bool alias_names_graph(const struct gremlin_call *call)
@@ -177,7 +181,8 @@ static void meter_choose(struct gremlin_client *client)
         !catalogue_account_open(services->catalogue, slice_of_text(client->identity.account),
                                 &account, &err))
         return;
-    client->meter = net_owner_memory(net_owners_find(services->owners, account_info(account)->number));
+    client->meter =
+        net_owner_memory(net_owners_find(services->owners, account_info(account)->number));
     gremlin_connection_bill(client->connection, client->meter);
     account_unref(account);
 }
@@ -248,7 +253,8 @@ static void stranger_take(struct gremlin_client *client, struct gremlin_call *ca
     gremlin_call_challenge(call);
 }
 
-/* --- Messages ---------------------------------------------------------------------------------- */
+/* --- Messages ----------------------------------------------------------------------------------
+ */
 
 static void call_dispatch(struct gremlin_client *client, struct gremlin_call *call)
 {
@@ -354,10 +360,12 @@ void gremlin_client_ended(struct gremlin_call *call)
     gremlin_connection_resume(client->connection);
 }
 
-/* --- The connection ---------------------------------------------------------------------------- */
+/* --- The connection ----------------------------------------------------------------------------
+ */
 
-/* With --dev whoever comes over loopback need not say who it is. Clients of the service do, and name
- * their graph by it, so they are asked: those that come with TLS, or to "/" as it has them do. */
+/* With --dev whoever comes over loopback need not say who it is. Clients of the service do, and
+ * name their graph by it, so they are asked: those that come with TLS, or to "/" as it has them do.
+ */
 static void *client_open(void *context, struct gremlin_connection *connection,
                          const struct gremlin_peer *peer)
 {
@@ -370,8 +378,7 @@ static void *client_open(void *context, struct gremlin_connection *connection,
     client->meter = client->gremlin->options.wire.memory;
     snprintf(client->account, sizeof client->account, "%s", peer->account);
     snprintf(client->identity.account, sizeof client->identity.account, "%s", peer->account);
-    client->local =
-        client->gremlin->options.door.dev && net_address_is_loopback(&peer->address);
+    client->local = client->gremlin->options.door.dev && net_address_is_loopback(&peer->address);
     if (client->local && !peer->tls && !peer->root) {
         client->identity.kind = GREMLIN_LOCAL;
         meter_choose(client);

@@ -4,7 +4,8 @@
  *
  *     read --stranger--> waiting --authenticated--+
  *          --known--------------------------------+--in a session that is busy--> its queue --+
- *                                                 +--else-------------------------------------+--> ready --> running
+ *                                                 +--else-------------------------------------+-->
+ * ready --> running
  *
  * A client whose connection has gone lives until the last of its running requests has ended. */
 #pragma once

@@ -9,7 +9,8 @@
 
 enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64 };
 
-/* --- Results ----------------------------------------------------------------------------------- */
+/* --- Results -----------------------------------------------------------------------------------
+ */
 
 static void batch_begin(struct gremlin_evaluation *e)
 {
@@ -115,7 +116,8 @@ static bool results_take(void *self, const struct gremlin_value *values, const u
     return true;
 }
 
-/* --- Traversals -------------------------------------------------------------------------------- */
+/* --- Traversals --------------------------------------------------------------------------------
+ */
 
 static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
                           struct error *err)
@@ -149,7 +151,8 @@ static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_tra
     return fine;
 }
 
-/* --- Transactions ------------------------------------------------------------------------------ */
+/* --- Transactions ------------------------------------------------------------------------------
+ */
 
 /* ["tx", "commit"] and its like, alone. */
 static bool transaction_is_asked(const struct gremlin_traversal *traversal, struct slice *ret_what)
@@ -213,7 +216,8 @@ static bool transaction_do(struct gremlin_evaluation *e, struct slice what, stru
     return fine;
 }
 
-/* --- Scripts ----------------------------------------------------------------------------------- */
+/* --- Scripts -----------------------------------------------------------------------------------
+ */
 
 /* A value as Gremlin's server gives it: what iterates, item by item. */
 static bool value_tell(struct gremlin_evaluation *e, struct gremlin_value value, struct error *err)
@@ -316,7 +320,8 @@ static bool whole_run(struct gremlin_evaluation *e, struct error *err)
     }
 }
 
-/* --- One attempt ------------------------------------------------------------------------------- */
+/* --- One attempt -------------------------------------------------------------------------------
+ */
 
 static bool code_run(struct gremlin_evaluation *e, struct error *err)
 {
@@ -428,8 +433,7 @@ bool gremlin_evaluate(struct gremlin_evaluation *e, struct error *err)
     bool fine;
 
     e->fail_message = e->list = e->variables = GREMLIN_NOTHING;
-    e->deadline_ms =
-        clock_read_monotonic_ms(e->call->services->clock) + e->asked->evaluation_ms;
+    e->deadline_ms = clock_read_monotonic_ms(e->call->services->clock) + e->asked->evaluation_ms;
     batch_begin(e);
     if (!gremlin_target_find(e->identity, e->asked, &target, err)) {
         e->code = 499;

@@ -16,7 +16,7 @@ struct gremlin_evaluation {
     const struct gremlin_identity *identity;
     const struct gremlin_asked *asked;
     struct gremlin_session *session; /* NULL: none */
-    struct gremlin_heap *heap; /* of the request; NULL once a transaction has taken it over */
+    struct gremlin_heap *heap;       /* of the request; NULL once a transaction has taken it over */
     struct gremlin_answering *answering;
 
     /* Sends a batch that others follow. NULL: all of them are held to the end, as one. */

@@ -50,7 +50,8 @@ void gremlin_metrics(const struct gremlin *gremlin, struct gremlin_metrics *ret_
     gremlin_wire_metrics(gremlin->wire, &ret_metrics->wire);
 }
 
-/* --- Requests ---------------------------------------------------------------------------------- */
+/* --- Requests ----------------------------------------------------------------------------------
+ */
 
 static bool page_check(const struct gremlin *gremlin, const struct net_http_request *request,
                        struct error *err)

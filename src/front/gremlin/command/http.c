@@ -29,7 +29,8 @@ static struct http_call *http_of(const struct front_call *call)
     return CONTAINER_OF(call, struct http_call, front);
 }
 
-/* --- Errors ------------------------------------------------------------------------------------ */
+/* --- Errors ------------------------------------------------------------------------------------
+ */
 
 static void error_body(struct slice message, const struct gremlin_fault *fault,
                        const char *request_id, struct buf *out)
@@ -51,14 +52,14 @@ void gremlin_http_refuse(struct net_http_request *request, uint16_t status, stru
 
     buf_init(&body, FRAME_REST);
     error_body(message, NULL, NULL, &body);
-    net_http_respond(request, &(struct net_http_response){
-                                  .status = status,
-                                  .lines = arena_printf(request->arena,
-                                                        "Content-Type: application/json\r\n%.*s",
-                                                        SLICE_ARG(lines)),
-                                  .body = buf_slice(&body),
-                                  .body_kind = NET_HTTP_BODY_COPIED,
-                              });
+    net_http_respond(
+        request, &(struct net_http_response){
+                     .status = status,
+                     .lines = arena_printf(request->arena, "Content-Type: application/json\r\n%.*s",
+                                           SLICE_ARG(lines)),
+                     .body = buf_slice(&body),
+                     .body_kind = NET_HTTP_BODY_COPIED,
+                 });
 }
 
 /* The status that HTTP has for it. */
@@ -81,7 +82,8 @@ static uint16_t status_of(const struct gremlin_fault *fault)
     }
 }
 
-/* --- Reading ----------------------------------------------------------------------------------- */
+/* --- Reading -----------------------------------------------------------------------------------
+ */
 
 static bool formats_choose(struct http_call *call, const struct gremlin_format **ret_read,
                            struct error *err)
@@ -121,7 +123,8 @@ static bool body_read(struct http_call *call, struct error *err)
     return true;
 }
 
-/* --- Running ----------------------------------------------------------------------------------- */
+/* --- Running -----------------------------------------------------------------------------------
+ */
 
 static bool call_run(struct front_call *front, struct error *err)
 {
@@ -129,9 +132,8 @@ static bool call_run(struct front_call *front, struct error *err)
 
     if (call->evaluation.call)
         gremlin_evaluation_done(&call->evaluation);
-    call->heap = gremlin_heap_new(
-        &(struct gremlin_heap_options){.limit = call->gremlin->options.memory_bytes_max,
-                                       .meter = net_owner_memory(call->owner)});
+    call->heap = gremlin_heap_new(&(struct gremlin_heap_options){
+        .limit = call->gremlin->options.memory_bytes_max, .meter = net_owner_memory(call->owner)});
     call->evaluation = (struct gremlin_evaluation){
         .call = &call->front,
         .gremlin = call->gremlin,
@@ -204,7 +206,8 @@ static void call_answer(struct front_call *front)
 const struct front_call_kind gremlin_http_kind = {
     .run = call_run, .part = call_part, .answer = call_answer, .refuse = call_refuse};
 
-/* --- Who asks ---------------------------------------------------------------------------------- */
+/* --- Who asks ----------------------------------------------------------------------------------
+ */
 
 static bool identify(struct http_call *call, struct error *err)
 {
@@ -237,9 +240,8 @@ void gremlin_http_post(struct gremlin *gremlin, struct net_http_request *request
 
     front_http_begin(&gremlin->http, &call->over_http, request, LINES_USUAL);
     call->gremlin = gremlin;
-    call->answering = (struct gremlin_answering){.services = call->services,
-                                                 .arena = call->arena,
-                                                 .started_ns = request->started_ns};
+    call->answering = (struct gremlin_answering){
+        .services = call->services, .arena = call->arena, .started_ns = request->started_ns};
     front_http_id_make(&gremlin->http, call->id);
     front_http_id_make(&gremlin->http, call->answering.activity_id);
     call->answering.id = slice_of(call->id, sizeof call->id - 1);

@@ -10,7 +10,8 @@ static bool wrong(struct error *err)
     return error_set(err, ERROR_UNAUTHORIZED, "Unauthorized: Invalid credentials provided");
 }
 
-/* --- What was sent ----------------------------------------------------------------------------- */
+/* --- What was sent -----------------------------------------------------------------------------
+ */
 
 static bool base64_decode(struct slice text, struct arena *arena, struct slice *ret_bytes)
 {
@@ -52,7 +53,8 @@ bool gremlin_credentials_basic(struct slice header, struct arena *arena,
     return true;
 }
 
-/* --- Who it is --------------------------------------------------------------------------------- */
+/* --- Who it is ---------------------------------------------------------------------------------
+ */
 
 static bool name_take(struct slice name, char ret_text[GREMLIN_NAME_SIZE])
 {
@@ -103,8 +105,7 @@ static bool token_read(struct slice password, char ret_token[GREMLIN_TOKEN_SIZE]
 }
 
 static bool shown_check(const struct gremlin *gremlin, const struct front_account *account,
-                        struct slice password, struct gremlin_identity *identity,
-                        struct error *err)
+                        struct slice password, struct gremlin_identity *identity, struct error *err)
 {
     struct front_claim claim;
 
@@ -142,7 +143,8 @@ bool gremlin_identity_prove(const struct gremlin *gremlin, const char *account_n
     return good;
 }
 
-/* --- What it may do ---------------------------------------------------------------------------- */
+/* --- What it may do ----------------------------------------------------------------------------
+ */
 
 /* A token that holds for one partition key. As over REST, one from before a re-key would open other
  * items. */
@@ -178,7 +180,8 @@ static bool token_check(const struct gremlin_identity *identity, const struct fr
     if (!front_token_open(&call->account, slice_of_text(identity->token), &claim, err) ||
         !front_token_permission(call->services, call->account.id, &claim, &permission, err))
         return false;
-    if (claim.kind != FRONT_TOKEN_CONTAINER || claim.resource_database != container_database_number(container) ||
+    if (claim.kind != FRONT_TOKEN_CONTAINER ||
+        claim.resource_database != container_database_number(container) ||
         claim.resource_owner != info->number)
         return error_set(err, ERROR_FORBIDDEN,
                          "Insufficient permissions: the resource token is not for this graph");

@@ -25,8 +25,8 @@ enum gremlin_identity_kind {
 /* A plain value, to be cleansed. */
 struct gremlin_identity {
     enum gremlin_identity_kind kind;
-    char account[GREMLIN_ACCOUNT_SIZE];   /* as it is stored */
-    char database[GREMLIN_NAME_SIZE];     /* "": none was named */
+    char account[GREMLIN_ACCOUNT_SIZE]; /* as it is stored */
+    char database[GREMLIN_NAME_SIZE];   /* "": none was named */
     char graph[GREMLIN_NAME_SIZE];
     struct front_key key;
     char token[GREMLIN_TOKEN_SIZE]; /* what stands behind "sig=" */

@@ -22,17 +22,16 @@ static void requests_print(struct buf *out)
 
 static void formats_print(struct buf *out)
 {
-    BUF_APPEND(out,
-               "\n## Formats\n\n| mime type | | answered as |\n|---|---|---|\n"
-               "| `application/vnd.gremlin-v1.0+json` | yes | GraphSON 1 |\n"
-               "| `application/vnd.gremlin-v2.0+json` | yes | untyped, as the hosted service "
-               "answers; with `gremlin.typed` GraphSON 2 |\n"
-               "| `application/vnd.gremlin-v3.0+json` | yes | GraphSON 3 |\n"
-               "| `application/vnd.graphbinary-v1.0` | yes | GraphBinary 1.0 |\n"
-               "| `application/json`, text frames, HTTP | yes | untyped; with `gremlin.typed` "
-               "GraphSON 3 |\n"
-               "| `application/vnd.gremlin-v3.0+gryo` | refused | it is Java's own |\n"
-               "| others | yes | GraphSON 3, as the reference server does |\n");
+    BUF_APPEND(out, "\n## Formats\n\n| mime type | | answered as |\n|---|---|---|\n"
+                    "| `application/vnd.gremlin-v1.0+json` | yes | GraphSON 1 |\n"
+                    "| `application/vnd.gremlin-v2.0+json` | yes | untyped, as the hosted service "
+                    "answers; with `gremlin.typed` GraphSON 2 |\n"
+                    "| `application/vnd.gremlin-v3.0+json` | yes | GraphSON 3 |\n"
+                    "| `application/vnd.graphbinary-v1.0` | yes | GraphBinary 1.0 |\n"
+                    "| `application/json`, text frames, HTTP | yes | untyped; with `gremlin.typed` "
+                    "GraphSON 3 |\n"
+                    "| `application/vnd.gremlin-v3.0+gryo` | refused | it is Java's own |\n"
+                    "| others | yes | GraphSON 3, as the reference server does |\n");
 }
 
 static void words_print(struct buf *out)

@@ -12,8 +12,9 @@ bool gremlin_session_new(struct gremlin *gremlin, struct slice id,
 
     if (atomic_fetch_add(&gremlin->sessions, 1) >= gremlin->options.sessions_max) {
         atomic_fetch_sub(&gremlin->sessions, 1);
-        return error_set(err, ERROR_BUSY, "there are %u sessions open, which is as many as there "
-                                          "may be (gremlin.sessions_max)",
+        return error_set(err, ERROR_BUSY,
+                         "there are %u sessions open, which is as many as there "
+                         "may be (gremlin.sessions_max)",
                          gremlin->options.sessions_max);
     }
     assert(id.len <= GREMLIN_SESSION_ID_MAX);
@@ -35,15 +36,15 @@ void gremlin_session_free(struct gremlin_session *session)
     memory_free(session);
 }
 
-/* --- Variables --------------------------------------------------------------------------------- */
+/* --- Variables ---------------------------------------------------------------------------------
+ */
 
 /* Copied with each request: a request's values go with its heap, whatever they point to. */
 bool gremlin_session_variables(const struct gremlin_session *session, struct gremlin_heap *heap,
                                struct gremlin_value *ret_map, struct error *err)
 {
     *ret_map = GREMLIN_NOTHING;
-    return !session || !session->heap ||
-           gremlin_value_copy(heap, session->variables, ret_map, err);
+    return !session || !session->heap || gremlin_value_copy(heap, session->variables, ret_map, err);
 }
 
 bool gremlin_session_set(struct gremlin_session *session, struct memory_meter *meter,
@@ -57,15 +58,16 @@ bool gremlin_session_set(struct gremlin_session *session, struct memory_meter *m
         session->variables = gremlin_map_new(session->heap);
     }
     if (!gremlin_value_copy(session->heap, value, &copy, err))
-        return error_prefix(err, "the variable \"%.*s\"", (int)MIN(name.len, (size_t)NAME_SHOWN_MAX),
-                            (const char *)name.data);
+        return error_prefix(err, "the variable \"%.*s\"",
+                            (int)MIN(name.len, (size_t)NAME_SHOWN_MAX), (const char *)name.data);
     key = gremlin_string(session->heap, name);
     gremlin_map_put_take(session->variables, key, copy);
     gremlin_value_unref(key);
     return !gremlin_heap_failed(session->heap) || gremlin_heap_error(session->heap, err);
 }
 
-/* --- Transactions ------------------------------------------------------------------------------ */
+/* --- Transactions ------------------------------------------------------------------------------
+ */
 
 bool gremlin_transaction_begin(struct gremlin_session *session,
                                const struct gremlin_graph_options *options,

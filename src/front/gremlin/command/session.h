@@ -30,9 +30,9 @@ struct gremlin_session {
     struct gremlin_session *next;
     size_t id_len;
     uint8_t id[GREMLIN_SESSION_ID_MAX];
-    int64_t used_ms;      /* when its last request ended */
-    bool busy;            /* one of its requests runs, or is about to */
-    bool over;            /* it goes with that */
+    int64_t used_ms;                   /* when its last request ended */
+    bool busy;                         /* one of its requests runs, or is about to */
+    bool over;                         /* it goes with that */
     struct gremlin_call *first, *last; /* that wait for their turn */
 
     struct gremlin_heap *heap;      /* of the variables; NULL: there are none */

@@ -32,11 +32,11 @@ bool gremlin_target_find(const struct gremlin_identity *identity, const struct g
                      (int)MIN(asked->source.len, (size_t)SHOWN_MAX),
                      (const char *)asked->source.data, (int)MIN(alias.len, (size_t)SHOWN_MAX),
                      (const char *)alias.data,
-                     named.database.len ? ", or the graph's own name"
-                                        : ", or DATABASE.GRAPH");
+                     named.database.len ? ", or the graph's own name" : ", or DATABASE.GRAPH");
 }
 
-/* --- Making the default graph ------------------------------------------------------------------ */
+/* --- Making the default graph ------------------------------------------------------------------
+ */
 
 static bool database_make(const struct front_call *call, struct slice name, struct error *err)
 {
@@ -73,16 +73,15 @@ static bool graph_make(struct front_call *call, const struct gremlin_target *tar
                                     ret_container, err);
 }
 
-/* --- Opening ----------------------------------------------------------------------------------- */
+/* --- Opening -----------------------------------------------------------------------------------
+ */
 
 static bool missing(const struct gremlin_target *target, struct error *err)
 {
-    return error_set(err, ERROR_OWNER_NOT_FOUND,
-                     "Owner resource does not exist: /dbs/%.*s/colls/%.*s",
-                     (int)MIN(target->database.len, (size_t)SHOWN_MAX),
-                     (const char *)target->database.data,
-                     (int)MIN(target->graph.len, (size_t)SHOWN_MAX),
-                     (const char *)target->graph.data);
+    return error_set(
+        err, ERROR_OWNER_NOT_FOUND, "Owner resource does not exist: /dbs/%.*s/colls/%.*s",
+        (int)MIN(target->database.len, (size_t)SHOWN_MAX), (const char *)target->database.data,
+        (int)MIN(target->graph.len, (size_t)SHOWN_MAX), (const char *)target->graph.data);
 }
 
 bool gremlin_target_open(struct front_call *call, const struct gremlin_target *target,

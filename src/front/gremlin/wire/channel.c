@@ -62,8 +62,7 @@ const atomic_bool *gremlin_channel_gone(const struct gremlin_channel *channel)
 
 void gremlin_channel_leave(struct gremlin_channel *channel)
 {
-    WITH_LOCK(&channel->lock)
-    {
+    WITH_LOCK (&channel->lock) {
         atomic_store(&channel->gone, true);
         condition_broadcast(&channel->room);
     }
@@ -75,15 +74,15 @@ void gremlin_channel_cut(struct gremlin_channel *channel)
     gremlin_channel_leave(channel);
 }
 
-/* --- On the loop ------------------------------------------------------------------------------- */
+/* --- On the loop -------------------------------------------------------------------------------
+ */
 
 static void sending_release(void *context)
 {
     struct sending *sending = context;
     struct gremlin_channel *channel = sending->channel;
 
-    WITH_LOCK(&channel->lock)
-    {
+    WITH_LOCK (&channel->lock) {
         channel->waiting -= sending->message.len;
         condition_broadcast(&channel->room);
     }
@@ -111,7 +110,8 @@ static void sending_run(struct net_task *task, struct net_loop *loop UNUSED)
         channel->target.sent(channel->target.context);
 }
 
-/* --- From elsewhere ---------------------------------------------------------------------------- */
+/* --- From elsewhere ----------------------------------------------------------------------------
+ */
 
 /* With the bytes counted already. */
 static void sending_post(struct gremlin_channel *channel, const struct gremlin_outgoing *message,
@@ -132,8 +132,8 @@ static bool is_full(struct gremlin_channel *channel)
 {
     bool full = false;
 
-    WITH_LOCK(&channel->lock)
-    full = channel->waiting >= channel->waiting_max && !atomic_load(&channel->gone);
+    WITH_LOCK (&channel->lock)
+        full = channel->waiting >= channel->waiting_max && !atomic_load(&channel->gone);
     return full;
 }
 
@@ -170,14 +170,15 @@ bool gremlin_channel_send(struct gremlin_channel *channel, struct net_workers *w
     }
     memory_free(message->bytes);
     return error_set(err, ERROR_TIMED_OUT,
-                     in_time ? "the client has gone"
-                             : "the client did not take its results within the time of the request");
+                     in_time
+                         ? "the client has gone"
+                         : "the client did not take its results within the time of the request");
 }
 
 void gremlin_channel_end(struct gremlin_channel *channel, const struct gremlin_outgoing *message,
                          void (*then)(void *context), void *context)
 {
-    WITH_LOCK(&channel->lock)
-    channel->waiting += message->len;
+    WITH_LOCK (&channel->lock)
+        channel->waiting += message->len;
     sending_post(channel, message, then, context);
 }

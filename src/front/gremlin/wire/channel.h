@@ -37,7 +37,8 @@ NODISCARD bool gremlin_channel_send(struct gremlin_channel *channel, struct net_
 void gremlin_channel_end(struct gremlin_channel *channel, const struct gremlin_outgoing *message,
                          void (*then)(void *context), void *context);
 
-/* --- For the connection ------------------------------------------------------------------------ */
+/* --- For the connection ------------------------------------------------------------------------
+ */
 
 /* Where messages arrive, on the loop. */
 struct gremlin_channel_target {

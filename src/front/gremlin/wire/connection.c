@@ -11,9 +11,9 @@
 #include <wslay/wslay.h>
 
 enum {
-    FEED_BYTES = 4096,        /* given to wslay at a time */
-    TURN_MESSAGES = 16,       /* handled in a row before others of the loop have their turn */
-    PIECES_LEAST = 4 * 1024,  /* bytes of room for a message */
+    FEED_BYTES = 4096,       /* given to wslay at a time */
+    TURN_MESSAGES = 16,      /* handled in a row before others of the loop have their turn */
+    PIECES_LEAST = 4 * 1024, /* bytes of room for a message */
     ANSWER_COPY_MAX = 4 * 1024,
     ACCOUNT_SIZE = 64,
 };
@@ -58,7 +58,8 @@ struct gremlin_connection {
     struct net_task turn;
 };
 
-/* --- Ending ------------------------------------------------------------------------------------ */
+/* --- Ending ------------------------------------------------------------------------------------
+ */
 
 /* What is queued goes out; afterwards nobody is listened to. */
 static void connection_end(struct gremlin_connection *connection)
@@ -86,7 +87,8 @@ static void drain_look(struct gremlin_connection *connection)
         gremlin_connection_close(connection, WSLAY_CODE_GOING_AWAY, SLICE("the server stops"));
 }
 
-/* --- Messages that come ------------------------------------------------------------------------ */
+/* --- Messages that come ------------------------------------------------------------------------
+ */
 
 static void pieces_drop(struct gremlin_connection *connection)
 {
@@ -190,7 +192,8 @@ static void message_came(wslay_event_context_ptr events UNUSED,
     wire->handler.message(connection->session, &message);
 }
 
-/* --- Bytes that come --------------------------------------------------------------------------- */
+/* --- Bytes that come ---------------------------------------------------------------------------
+ */
 
 static void deadline_choose(struct gremlin_connection *connection)
 {
@@ -260,7 +263,8 @@ static size_t wire_bytes(struct net_connection *net, void *state, struct slice b
     return taken;
 }
 
-/* --- Messages that go -------------------------------------------------------------------------- */
+/* --- Messages that go --------------------------------------------------------------------------
+ */
 
 /* Of control frames. */
 static ssize_t output_write(wslay_event_context_ptr events UNUSED, const uint8_t *bytes, size_t len,
@@ -302,8 +306,7 @@ static void target_send(void *self, const struct gremlin_outgoing *message,
     connection->outgoing = message;
     connection->release = release;
     if (!connection->closing) {
-        atomic_fetch_add_explicit(&connection->wire->bytes_out, message->len,
-                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&connection->wire->bytes_out, message->len, memory_order_relaxed);
         if (wslay_frame_send(connection->frames, &frame) < 0)
             connection_end(connection); /* a header is out without what belongs to it */
     }
@@ -322,7 +325,8 @@ static void target_sent(void *self)
     net_connection_flush(connection->net);
 }
 
-/* --- The protocol ------------------------------------------------------------------------------ */
+/* --- The protocol ------------------------------------------------------------------------------
+ */
 
 static void contexts_make(struct gremlin_connection *connection)
 {
@@ -356,16 +360,16 @@ static void *wire_open(struct net_connection *net, void *context)
     connection->meter = wire->settings.memory;
     net_connection_meter(net, connection->meter);
     contexts_make(connection);
-    connection->channel = gremlin_channel_new(
-        net_connection_loop(net), wire->settings.waiting_bytes_max,
-        &(struct gremlin_channel_target){
-            .send = target_send, .sent = target_sent, .context = connection});
-    connection->session = wire->handler.open(
-        wire->handler.context, connection,
-        &(struct gremlin_peer){.address = *net_connection_peer(net),
-                               .tls = net_connection_is_tls(net),
-                               .root = upgrade->root,
-                               .account = upgrade->account});
+    connection->channel =
+        gremlin_channel_new(net_connection_loop(net), wire->settings.waiting_bytes_max,
+                            &(struct gremlin_channel_target){
+                                .send = target_send, .sent = target_sent, .context = connection});
+    connection->session =
+        wire->handler.open(wire->handler.context, connection,
+                           &(struct gremlin_peer){.address = *net_connection_peer(net),
+                                                  .tls = net_connection_is_tls(net),
+                                                  .root = upgrade->root,
+                                                  .account = upgrade->account});
     deadline_choose(connection);
     return connection;
 }
@@ -466,7 +470,8 @@ void gremlin_connection_resume(struct gremlin_connection *connection)
     net_connection_resume(connection->net);
 }
 
-/* --- All of them ------------------------------------------------------------------------------- */
+/* --- All of them -------------------------------------------------------------------------------
+ */
 
 struct gremlin_wire *gremlin_wire_new(const struct gremlin_wire_settings *settings,
                                       const struct gremlin_wire_handler *handler)
