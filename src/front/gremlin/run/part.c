@@ -16,7 +16,7 @@ bool step_pull(struct run *run, struct step *step, size_t want, struct batch *ou
                struct error *err)
 {
     size_t before = out->count;
-    int64_t begin = run->profiled ? clock_monotonic_ns(run->options->clock) : 0;
+    uint64_t begin = run->profiled ? clock_monotonic_ns() : 0;
     bool pulled;
 
     if (step->kind->pull)
@@ -26,7 +26,7 @@ bool step_pull(struct run *run, struct step *step, size_t want, struct batch *ou
     else
         pulled = pull_spread(run, step, want, out, err);
     if (run->profiled) {
-        step->ns += (uint64_t)(clock_monotonic_ns(run->options->clock) - begin);
+        step->ns += clock_monotonic_ns() - begin;
         step->calls++;
         step->traversers += out->count - before;
         for (size_t i = before; i < out->count; i++)
@@ -34,6 +34,9 @@ bool step_pull(struct run *run, struct step *step, size_t want, struct batch *ou
     }
     if (!pulled)
         return false;
+    if (step->kind->pull && step->kind->flags & STEP_FILTERS && !gremlin_is_null(step->labels))
+        for (size_t i = before; i < out->count; i++)
+            traverser_label(run, &out->items[i], step->labels);
     if (gremlin_heap_failed(run->heap))
         return gremlin_heap_error(run->heap, err);
     return query_work(&run->context, 1 + (out->count - before), err);
@@ -153,7 +156,6 @@ static bool start_pull(struct run *run, struct step *step, size_t want, struct b
         struct traverser item = step->pending.items[step->at];
 
         step->pending.items[step->at++] = (struct traverser){0};
-        traverser_label(run, &item, step->labels);
         batch_push(run, out, item);
     }
     if (step->at == step->pending.count) {

@@ -16,7 +16,7 @@
 
 /* --- Traversers ------------------------------------------------------------------------------ */
 
-enum { LOOPS_DEPTH_MAX = 8 };
+enum { LOOPS_DEPTH_MAX = 8, PULL_ALL = 1024 };
 
 struct traverser {
     struct gremlin_value value; /* a reference, as all here */
@@ -149,6 +149,9 @@ struct run {
     bool bulks;       /* traversers may be merged */
     bool plan_writes; /* some step of the plan writes */
     bool profiled;
+    bool productive; /* ProductiveByStrategy */
+    bool time_up;    /* timeLimit() */
+    struct filters *filters; /* of SubgraphStrategy and PartitionStrategy; NULL: none */
     struct gremlin_value sack_seed;
     bool sack_merges;
     struct gremlin_enum sack_merge;
@@ -242,6 +245,35 @@ const char *value_shown(struct run *run, struct gremlin_value value);
 /* The collection as a list with references of its own; what is none is a list of itself. */
 struct gremlin_value value_listed(struct run *run, struct gremlin_value value);
 bool value_iterates(struct gremlin_value value); /* lists, sets, bulk sets */
+
+/* filter.c */
+/* Is the operand, a value or a predicate, satisfied? */
+bool operand_test(const struct run *run, struct gremlin_value operand, struct gremlin_value value);
+/* Objects of the trail between two labels (absent: the ends); nodes on the heap, to be released
+ * with trail_release. */
+struct trail_nodes {
+    const struct gremlin_path **nodes;
+    size_t count, room;
+};
+bool trail_section(struct run *run, const struct traverser *traverser, struct slice from,
+                   struct slice to, struct trail_nodes *ret_nodes, struct error *err);
+void trail_release(struct run *run, struct trail_nodes *nodes);
+
+/* select.c: what a name stands for: a key of the traverser's map, a side effect, a label of its
+ * path. One reference. */
+bool scope_value(struct run *run, const struct traverser *traverser, struct slice name,
+                 enum gremlin_enum_word pop, struct gremlin_value *ret_value, bool *ret_found,
+                 struct error *err);
+
+/* branch.c */
+bool branches_look_ahead(struct run *run, struct step *step, struct error *err);
+/* reduce.c: the one result of a barrier, as a traverser without a past. Takes the value. */
+void reduced_push(struct run *run, const struct step *step, struct gremlin_value value,
+                  const uint32_t loops[LOOPS_DEPTH_MAX], struct batch *out);
+/* sack.c: puts traversers together that are alike, their sacks by the operator of withSack(). */
+bool sacks_merge(struct run *run, struct batch *batch, struct error *err);
+/* strategies.c: does SubgraphStrategy show the property? */
+bool property_passes(struct run *run, struct gremlin_value owner, const struct gremlin_slot *slot);
 
 /* adjacency.c */
 extern const struct step_kind step_expand;
