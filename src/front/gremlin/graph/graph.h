@@ -210,13 +210,6 @@ NODISCARD bool gremlin_graph_load(struct gremlin_graph *graph, const struct grem
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
-enum gremlin_cardinality {
-    GREMLIN_CARDINALITY_DEFAULT, /* of addV in a new vertex, and elsewhere: single */
-    GREMLIN_CARDINALITY_SINGLE,
-    GREMLIN_CARDINALITY_LIST,
-    GREMLIN_CARDINALITY_SET,
-};
-
 struct gremlin_pair {
     struct slice key;
     struct gremlin_value value; /* borrowed */
@@ -224,7 +217,7 @@ struct gremlin_pair {
 
 /* A property to be written; all is borrowed for the call. */
 struct gremlin_assignment {
-    enum gremlin_cardinality cardinality;
+    enum gremlin_enum_word cardinality; /* GREMLIN_CARDINALITY_...; 0: not said, which is single */
     struct slice key;
     struct gremlin_value value; /* GREMLIN_NULL: single removes the property, as 3.7 does */
     const struct gremlin_pair *meta;

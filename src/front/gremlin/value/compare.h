@@ -19,12 +19,13 @@ enum { GREMLIN_COMPARE_DEPTH = 256 };
 
 bool gremlin_equal(struct gremlin_value a, struct gremlin_value b);
 bool gremlin_equivalent(struct gremlin_value a, struct gremlin_value b);
-/* The same for equivalent values. Seeded: hostile keys cannot be made to meet. */
-uint64_t gremlin_hash(struct gremlin_value value);
+/* The same for equivalent values. The seed (gremlin_heap_seed) is a secret of the heap, so that
+ * hostile keys cannot be made to meet. */
+uint64_t gremlin_hash(struct gremlin_value value, uint64_t seed);
 /* Below, at or above zero. */
 int gremlin_order(struct gremlin_value a, struct gremlin_value b);
 
-/* False: they do not compare (different families, NaN, null, no order of their own). */
+/* False: they do not compare (different families, a NaN, null with anything but null). */
 bool gremlin_comparable(struct gremlin_value a, struct gremlin_value b, int *ret_order);
 
 /* Three answers; and, or, not as 3.7 has them. 3.8: what failed is false. */
@@ -33,14 +34,3 @@ enum gremlin_truth { GREMLIN_FALSE, GREMLIN_TRUE, GREMLIN_UNKNOWN };
 enum gremlin_truth gremlin_truth_and(enum gremlin_truth a, enum gremlin_truth b);
 enum gremlin_truth gremlin_truth_or(enum gremlin_truth a, enum gremlin_truth b);
 enum gremlin_truth gremlin_truth_not(enum gremlin_truth a);
-
-/* Does a value satisfy a predicate whose values are values (no labels, no traversals)? Regular
- * expressions are compiled once for each predicate value. */
-enum gremlin_truth gremlin_predicate_test(struct gremlin_value predicate,
-                                          struct gremlin_value value);
-/* Can it be tested at all? ERROR_BAD_QUERY for an expression that does not compile, an unknown
- * type's name, values that the predicate does not take. Ask once, when compiling. */
-NODISCARD bool gremlin_predicate_check(struct gremlin_value predicate, struct error *err);
-
-/* typeOf: is the value of this type (a word of GType, or a class or type name as text)? */
-bool gremlin_is_of_type(struct gremlin_value value, struct gremlin_value type);

@@ -97,15 +97,17 @@ struct gremlin_value gremlin_tree_branch(struct gremlin_value tree, struct greml
 bool gremlin_collection_count(struct gremlin_value value, int64_t *ret_count);
 
 /* Walks what iterates in Gremlin: items of lists, sets, bulk sets (each once, ret_bulk says how
- * often), entries of maps and trees, objects of paths. Start with cursor zero; gives a reference to
- * the caller. False at the end, and for what does not iterate. */
+ * often), entries of maps and trees, objects of paths. Start with a cursor of zeroes; gives a
+ * reference to the caller. False at the end, and for what does not iterate. */
+struct gremlin_path;
 struct gremlin_cursor {
     size_t at;
-    const void *private; /* of paths */
+    const struct gremlin_path **nodes; /* of a path; owned */
 };
 bool gremlin_collection_next(struct gremlin_value value, struct gremlin_cursor *cursor,
                              struct gremlin_value *ret_item, int64_t *ret_bulk);
-void gremlin_collection_done(struct gremlin_cursor *cursor); /* after stopping early */
+void gremlin_collection_done(struct gremlin_cursor *cursor); /* for who stops early; else fine */
+CLEANUP_VALUE_FN(struct gremlin_cursor, gremlin_collection_done)
 
 static inline bool gremlin_is_collection(struct gremlin_value value)
 {

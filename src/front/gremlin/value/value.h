@@ -138,6 +138,9 @@ bool gremlin_heap_error(const struct gremlin_heap *heap, struct error *err);
 size_t gremlin_heap_held(const struct gremlin_heap *heap);
 size_t gremlin_heap_used(const struct gremlin_heap *heap);
 
+/* A secret of its own, for hashes (compare.h). */
+uint64_t gremlin_heap_seed(const struct gremlin_heap *heap);
+
 /* For makers of objects: memory with the header filled, one reference; and memory that belongs to
  * an object (arrays), whose size its owner remembers. */
 void *gremlin_object_new(struct gremlin_heap *heap, enum gremlin_type type, size_t size)
