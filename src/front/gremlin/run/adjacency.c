@@ -304,7 +304,8 @@ static bool source_compile(struct compiler *compiler, struct raw *raw,
             ids_unroll(compiler, source->ids, raw->arguments[i], 0);
         }
     }
-    if (!fold_conditions(compiler, raw, &source->conditions, err))
+    if (!fold_conditions(compiler, raw, &source->conditions, err) ||
+        !strategy_conditions(compiler, &source->conditions))
         return false;
     if (!raw->count && raw_is(raw_next(compiler), "count") && !raw_next(compiler)->count &&
         gremlin_is_null(raw->labels) && !compiler->run->filters) {
@@ -643,6 +644,11 @@ static bool expand_compile(struct compiler *compiler, struct raw *raw, enum grem
         expand->labels = &none;
         expand->label_count = 1;
     }
+    if (compiler->run->verify_labels && !expand->label_count)
+        return REFUSE(err,
+                      "The provided traversal contains a vertex step without any specified edge "
+                      "label: %s()",
+                      raw->row->name);
     if (compiler->run->filters && !compiler->plain && !edges)
         return expand_by_edges(compiler, raw, expand, err);
     expand->heads = !edges && heads_suffice(compiler);

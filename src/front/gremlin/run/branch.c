@@ -445,7 +445,7 @@ static bool option_add(struct compiler *compiler, struct choose *choose, enum op
         return REFUSE(err, "option() takes a traversal");
     option->kind = kind;
     option->operand = operand;
-    if (operand.type == GREMLIN_PREDICATE && !gremlin_predicate_check(operand, err))
+    if (!operand_check(compiler, operand, err))
         return false;
     if (!step_child(compiler, &choose->step, traversal, (struct part_options){0}, &option->part,
                     err))

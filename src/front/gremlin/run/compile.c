@@ -67,6 +67,14 @@ static bool takes(const struct raw *raw, unsigned what, const struct gremlin_ins
                   raw && raw->row ? ": " : "", raw && raw->row ? raw->row->name : "");
 }
 
+/* addE('x').property('k', 1).to('b'): they belong to the addE() before the properties. */
+static struct raw *ends_owner(struct compiler *compiler, struct raw *last)
+{
+    while (last > compiler->raws && raw_is(last, "property"))
+        last--;
+    return last;
+}
+
 /* Is the instruction a modulator? Then it is given to `last`. */
 static bool modulate(struct compiler *compiler, struct raw *last, struct waiting *waiting,
                      const struct gremlin_instruction *in, bool *ret_taken, struct error *err)
@@ -87,11 +95,13 @@ static bool modulate(struct compiler *compiler, struct raw *last, struct waiting
             return false;
         list_push(compiler, &last->options, &last->option_count, in);
     } else if (slice_equal(in->name, SLICE("from"))) {
+        last = ends_owner(compiler, last);
         if (!takes(last, TAKES_ENDS, in, err))
             return false;
         last->from = in;
     } else if (slice_equal(in->name, SLICE("to")) &&
                !(in->count && argument_is_family(in->arguments[0], GREMLIN_ENUM_DIRECTION))) {
+        last = ends_owner(compiler, last);
         if (!takes(last, TAKES_ENDS, in, err))
             return false;
         last->to = in;
@@ -388,6 +398,7 @@ void *step_add(struct compiler *compiler, const struct raw *raw, const struct st
         run->bulks = false;
     if (kind->flags & STEP_WRITES) {
         run->plan_writes = true;
+        run->bulks = false;
         step->eager = true;
     }
     if (kind->flags & STEP_NEEDS_PATH)

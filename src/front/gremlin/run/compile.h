@@ -118,6 +118,8 @@ extern const struct step_kind step_start, step_identity;
 bool add_filter(struct compiler *compiler, const struct raw *raw, struct part *part, bool negate);
 bool add_is(struct compiler *compiler, const struct raw *raw, struct gremlin_value operand,
             struct error *err);
+/* A predicate that can be tested at all. */
+bool operand_check(struct compiler *compiler, struct gremlin_value operand, struct error *err);
 bool add_constant(struct compiler *compiler, const struct raw *raw, struct gremlin_value value);
 /* What SubgraphStrategy and PartitionStrategy ask of elements that the last step gives. */
 bool add_strategy_filter(struct compiler *compiler, enum gremlin_element_kind kind,
@@ -145,5 +147,9 @@ bool heads_suffice(const struct compiler *compiler);
 #undef STEP_ROW
 
 /* strategies.c */
+bool strategy_conditions(struct compiler *compiler, struct conditions *conditions);
+struct settings;
+/* What PartitionStrategy adds to a new element. */
+bool add_strategy_settings(struct compiler *compiler, struct settings *settings, struct error *err);
 bool compile_sources(struct compiler *compiler, const struct gremlin_traversal *traversal,
                      struct error *err);

@@ -116,7 +116,10 @@ static bool element_map_fill(struct run *run, const struct element_map *step,
     if (step->none)
         return true;
     found = gremlin_properties_new(run->heap, 0);
-    gremlin_element_select(object, step->keys, step->count, found);
+    if (!gremlin_element_select(object, step->keys, step->count, found, err)) {
+        gremlin_properties_unref(found);
+        return false;
+    }
     for (size_t i = 0; i < found->count; i++)
         if (run->filters == NULL || property_passes(run, object, &found->slots[i]))
             property_put(run, step, map, object, &found->slots[i]);

@@ -6,7 +6,7 @@
 /* --- Operands -------------------------------------------------------------------------------- */
 
 /* 3.8 calls a comparison that cannot be made false at once; before, not() of it was no truth. */
-static enum gremlin_truth predicate_truth(const struct run *run, struct gremlin_value operand,
+static enum gremlin_truth predicate_truth(struct run *run, struct gremlin_value operand,
                                           struct gremlin_value value)
 {
     const struct gremlin_predicate *predicate = gremlin_predicate(operand);
@@ -26,25 +26,26 @@ static enum gremlin_truth predicate_truth(const struct run *run, struct gremlin_
             truth = gremlin_truth_or(truth, predicate_truth(run, predicate->values[i], value));
         return truth;
     default:
-        truth = gremlin_predicate_test(operand, value);
+        if (run->faulted || !gremlin_predicate_test(predicate, value, &run->context, &truth,
+                                                    &run->fault)) {
+            run->faulted = true;
+            return GREMLIN_FALSE;
+        }
         return truth == GREMLIN_UNKNOWN && run->v38 ? GREMLIN_FALSE : truth;
     }
 }
 
-bool operand_test(const struct run *run, struct gremlin_value operand, struct gremlin_value value)
+bool operand_test(struct run *run, struct gremlin_value operand, struct gremlin_value value)
 {
     if (operand.type == GREMLIN_PREDICATE)
         return predicate_truth(run, operand, value) == GREMLIN_TRUE;
     return gremlin_equal(operand, value);
 }
 
-static bool operand_check(struct gremlin_value operand, struct error *err)
+bool operand_check(struct compiler *compiler, struct gremlin_value operand, struct error *err)
 {
-    if (operand.type == GREMLIN_PREDICATE && !gremlin_predicate_check(operand, err)) {
-        err->code = ERROR_GREMLIN_COMPILE;
-        return false;
-    }
-    return true;
+    return operand.type != GREMLIN_PREDICATE ||
+           gremlin_predicate_check(gremlin_predicate(operand), &compiler->run->context, err);
 }
 
 /* Ids are texts: those of an operand become so. What can be no id is left as it is: it is equal to
@@ -155,7 +156,7 @@ static bool add_has(struct compiler *compiler, const struct raw *raw, enum has_k
     has->kind = kind;
     has->key = key;
     has->operand = kind == HAS_ID ? id_operand(compiler, operand) : operand;
-    return operand_check(has->operand, err);
+    return operand_check(compiler, has->operand, err);
 }
 
 /* Several values: any of them. */
@@ -379,7 +380,7 @@ static bool test_condition(struct compiler *compiler, const struct test *test,
 
     if (test->kind > HAS_NOT)
         return false;
-    if (!operand_check(operand, err))
+    if (!operand_check(compiler, operand, err))
         return false;
     *ret_condition = (struct gremlin_condition){
         .kind = kinds[test->kind], .key = test->key, .operand = operand};
@@ -457,7 +458,7 @@ bool add_is(struct compiler *compiler, const struct raw *raw, struct gremlin_val
     struct is *is = STEP_ADD(compiler, raw, &step_is, struct is);
 
     is->operand = operand;
-    return operand_check(operand, err);
+    return operand_check(compiler, operand, err);
 }
 
 bool compile_is(struct compiler *compiler, struct raw *raw, struct error *err)
@@ -680,7 +681,7 @@ static bool quantifier_compile(struct compiler *compiler, struct raw *raw, enum 
 
     quantifier->quantity = quantity;
     quantifier->operand = raw->arguments[0];
-    return operand_check(quantifier->operand, err);
+    return operand_check(compiler, quantifier->operand, err);
 }
 
 bool compile_all(struct compiler *compiler, struct raw *raw, struct error *err)

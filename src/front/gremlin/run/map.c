@@ -140,6 +140,12 @@ static bool properties_spread(struct run *run, struct step *step, const struct t
     return true;
 }
 
+static bool element_unread(struct gremlin_value value)
+{
+    return (value.type == GREMLIN_VERTEX || value.type == GREMLIN_EDGE) &&
+           (gremlin_element(value)->reference || !gremlin_element(value)->stored);
+}
+
 /* Elements that are not read yet are read for the whole batch. */
 static bool properties_load(struct run *run, struct batch *batch, struct error *err)
 {
@@ -148,15 +154,13 @@ static bool properties_load(struct run *run, struct batch *batch, struct error *
     bool good;
 
     for (size_t i = 0; i < batch->count; i++)
-        count += gremlin_is_element(batch->items[i].value) &&
-                 gremlin_element(batch->items[i].value)->reference;
+        count += element_unread(batch->items[i].value);
     if (count < 2)
         return true;
     elements = gremlin_heap_alloc(run->heap, count * sizeof *elements);
     count = 0;
     for (size_t i = 0; i < batch->count; i++)
-        if (gremlin_is_element(batch->items[i].value) &&
-            gremlin_element(batch->items[i].value)->reference)
+        if (element_unread(batch->items[i].value))
             elements[count++] = batch->items[i].value;
     good = gremlin_graph_load(run->graph, elements, count, NULL, err);
     gremlin_heap_release(run->heap, elements, count * sizeof *elements);

@@ -39,6 +39,10 @@ bool step_pull(struct run *run, struct step *step, size_t want, struct batch *ou
             traverser_label(run, &out->items[i], step->labels);
     if (gremlin_heap_failed(run->heap))
         return gremlin_heap_error(run->heap, err);
+    if (run->faulted) {
+        *err = run->fault;
+        return false;
+    }
     return query_work(&run->context, 1 + (out->count - before), err);
 }
 

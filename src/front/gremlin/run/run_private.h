@@ -11,6 +11,7 @@
 #include "front/gremlin/value/compare.h"
 #include "front/gremlin/value/container.h"
 #include "front/gremlin/value/element.h"
+#include "front/gremlin/value/predicate.h"
 #include "front/gremlin/value/special.h"
 #include "front/gremlin/value/text.h"
 
@@ -150,7 +151,12 @@ struct run {
     bool plan_writes; /* some step of the plan writes */
     bool profiled;
     bool productive; /* ProductiveByStrategy */
-    bool time_up;    /* timeLimit() */
+    bool strategy_read_only;
+    bool verify_labels, verify_keys; /* verification strategies that throw */
+    struct gremlin_value reserved;   /* of ReservedKeysVerificationStrategy: a list; null: its own */
+    bool explained;                  /* explain() stands at the end */
+    bool faulted; /* fault says why the run ends with this batch */
+    struct error fault;
     struct filters *filters; /* of SubgraphStrategy and PartitionStrategy; NULL: none */
     struct gremlin_value sack_seed;
     bool sack_merges;
@@ -242,13 +248,15 @@ bool element_list(struct run *run, struct gremlin_value element, const struct sl
                   size_t count, bool values, struct gremlin_value *ret_list, struct error *err);
 /* What messages say of an object: its text, cut. */
 const char *value_shown(struct run *run, struct gremlin_value value);
+const char *part_shown(struct run *run, const struct part *part);
 /* The collection as a list with references of its own; what is none is a list of itself. */
 struct gremlin_value value_listed(struct run *run, struct gremlin_value value);
 bool value_iterates(struct gremlin_value value); /* lists, sets, bulk sets */
 
 /* filter.c */
-/* Is the operand, a value or a predicate, satisfied? */
-bool operand_test(const struct run *run, struct gremlin_value operand, struct gremlin_value value);
+/* Is the operand, a value or a predicate, satisfied? What fails in it (a regular expression that
+ * takes too long) is remembered, and ends the run at the next batch. */
+bool operand_test(struct run *run, struct gremlin_value operand, struct gremlin_value value);
 /* Objects of the trail between two labels (absent: the ends); nodes on the heap, to be released
  * with trail_release. */
 struct trail_nodes {
@@ -272,6 +280,11 @@ void reduced_push(struct run *run, const struct step *step, struct gremlin_value
                   const uint32_t loops[LOOPS_DEPTH_MAX], struct batch *out);
 /* sack.c: puts traversers together that are alike, their sacks by the operator of withSack(). */
 bool sacks_merge(struct run *run, struct batch *batch, struct error *err);
+/* strategies.c */
+struct side_effect *side_effect_get(struct run *run, struct slice name); /* made if need be */
+struct side_effect *side_effect_find(struct run *run, struct slice name); /* NULL: none */
+/* profile.c: the plan as text. One reference. */
+struct gremlin_value run_explain(struct run *run, const struct gremlin_traversal *traversal);
 /* strategies.c: does SubgraphStrategy show the property? */
 bool property_passes(struct run *run, struct gremlin_value owner, const struct gremlin_slot *slot);
 

@@ -14,6 +14,24 @@ const char *value_shown(struct run *run, struct gremlin_value value)
     return shown;
 }
 
+const char *part_shown(struct run *run, const struct part *part)
+{
+    struct buf text;
+    const char *shown;
+
+    buf_init(&text, 4096);
+    BUF_APPEND(&text, "[");
+    for (const struct step *step = part->start->next; step; step = step->next) {
+        if (text.len > 1)
+            BUF_APPEND(&text, ", ");
+        buf_append_text(&text, step->kind->name);
+    }
+    BUF_APPEND(&text, "]");
+    shown = arena_text(run->arena, slice_first(buf_slice(&text), text.len < 200 ? text.len : 200));
+    buf_done(&text);
+    return shown;
+}
+
 bool value_iterates(struct gremlin_value value)
 {
     return value.type == GREMLIN_LIST || value.type == GREMLIN_SET ||
@@ -53,11 +71,16 @@ bool element_list(struct run *run, struct gremlin_value element, const struct sl
         !gremlin_graph_load(run->graph, &element, 1, NULL, err))
         return false;
     found = gremlin_properties_new(run->heap, 0);
-    gremlin_element_select(element, keys, count, found);
+    if (!gremlin_element_select(element, keys, count, found, err)) {
+        gremlin_properties_unref(found);
+        return false;
+    }
     list = gremlin_list_new(run->heap, found->count);
     for (size_t i = 0; i < found->count; i++) {
         const struct gremlin_slot *slot = &found->slots[i];
 
+        if (run->filters && !property_passes(run, element, slot))
+            continue;
         if (values)
             gremlin_list_add(list, slot->value);
         else if (element.type == GREMLIN_VERTEX)
