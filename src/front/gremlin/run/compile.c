@@ -345,13 +345,29 @@ bool compile_part(const struct compiler *outer, const struct gremlin_traversal *
                                 .plain = options.plain || outer->plain,
                                 .depth = outer->depth + 1};
     struct part *part = part_new(&compiler);
+    struct gremlin_value start = GREMLIN_NOTHING;
+    struct raw *last;
 
     part->traversal = traversal;
-    if (!raws_of(&compiler, traversal, &part->start->labels, err) || !raws_compile(&compiler, err))
+    compiler.where = options.where;
+    if (!raws_of(&compiler, traversal, &start, err))
         return false;
-    labels_one(part->start->labels, &part->first_label);
-    if (compiler.count)
-        labels_one(compiler.raws[compiler.count - 1].labels, &part->last_label);
+    labels_one(start, &part->first_label);
+    last = compiler.count ? &compiler.raws[compiler.count - 1] : NULL;
+    if (last)
+        labels_one(last->labels, &part->last_label);
+    if (options.where || options.pattern) {
+        if (last)
+            last->labels = GREMLIN_NOTHING;
+        if (options.where && part->first_label.data)
+            add_where_end(&compiler, part->first_label, true);
+    } else {
+        part->start->labels = start;
+    }
+    if (!raws_compile(&compiler, err))
+        return false;
+    if (options.where && part->last_label.data)
+        add_where_end(&compiler, part->last_label, false);
     part_merges(part, options.test);
     *ret_part = part;
     return true;

@@ -57,6 +57,7 @@ struct compiler {
     const struct loop_scope *loops;
     bool test;  /* only whether anything comes out counts */
     bool plain; /* of a strategy's own traversal: strategies do not apply to it */
+    bool where; /* labels at its ends name objects that are known, and do not give names */
     unsigned depth;
 };
 
@@ -65,6 +66,8 @@ struct part_options {
     const struct loop_scope *loops; /* NULL: those of the compiler */
     bool test;
     bool plain;
+    bool where;
+    bool pattern; /* of match(): labels at its ends are variables */
 };
 
 /* Compiles a child of the part. */
@@ -110,6 +113,9 @@ static inline bool argument_is_family(struct gremlin_value value, enum gremlin_e
     return value.type == GREMLIN_ENUM && value.word.family == family;
 }
 struct slice slice_keep(struct compiler *compiler, struct slice text);
+
+/* Begins at, or must end at, what a label stands for. */
+void add_where_end(struct compiler *compiler, struct slice label, bool begins);
 
 /* --- Steps that other files add ---------------------------------------------------------------- */
 

@@ -520,7 +520,8 @@ static bool logic_compile(struct compiler *compiler, struct raw *raw, bool all, 
     for (size_t i = 0; i < raw->count; i++) {
         if (!argument_is_traversal(raw->arguments[i]))
             return argument_wrong(raw, i, "a traversal", err);
-        if (!compile_argument(compiler, raw->arguments[i], (struct part_options){.test = true},
+        if (!compile_argument(compiler, raw->arguments[i],
+                              (struct part_options){.test = true, .where = compiler->where},
                               &parts[i], err))
             return false;
     }
@@ -545,7 +546,8 @@ static bool filter_compile(struct compiler *compiler, struct raw *raw, bool nega
     if (!argument_is_traversal(raw->arguments[0]) &&
         raw->arguments[0].type != GREMLIN_PREDICATE)
         return argument_wrong(raw, 0, "a traversal or predicate", err);
-    return compile_argument(compiler, raw->arguments[0], (struct part_options){.test = true}, &part,
+    return compile_argument(compiler, raw->arguments[0],
+                            (struct part_options){.test = true, .where = compiler->where}, &part,
                             err) &&
            add_filter(compiler, raw, part, negate);
 }

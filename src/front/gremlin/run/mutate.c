@@ -75,6 +75,8 @@ static bool setting_key(struct compiler *compiler, struct setting *setting,
                       SLICE_ARG(setting->key));
     if (!setting->key.len)
         return REFUSE(err, "Property key can not be the empty string");
+    if (setting->key.data[0] == '~')
+        return REFUSE(err, "Property key can not be a hidden key: %.*s", SLICE_ARG(setting->key));
     return true;
 }
 

@@ -35,8 +35,11 @@ static void run_done(struct run *run)
         if (step->kind == &step_expand)
             expand_forget(run, step);
     }
-    for (struct side_effect *effect = run->side_effects; effect; effect = effect->next)
+    for (struct side_effect *effect = run->side_effects; effect; effect = effect->next) {
         gremlin_value_unref(effect->value);
+        if (effect->group)
+            group_clear(run, effect->group);
+    }
     gremlin_value_unref(run->sack_seed);
     query_context_done(&run->context);
     arena_free(run->arena);

@@ -17,7 +17,7 @@
 
 /* --- Traversers ------------------------------------------------------------------------------ */
 
-enum { LOOPS_DEPTH_MAX = 8, PULL_ALL = 1024 };
+enum { LOOPS_DEPTH_MAX = 8, PULL_ALL = 1024, TEXT_MAX = 16 * 1024 * 1024 };
 
 struct traverser {
     struct gremlin_value value; /* a reference, as all here */
@@ -124,6 +124,7 @@ struct part {
 
 /* --- Side effects ---------------------------------------------------------------------------- */
 
+struct group_state;
 struct side_effect {
     struct side_effect *next;
     struct slice name;
@@ -131,7 +132,8 @@ struct side_effect {
     bool seeded;                /* by withSideEffect */
     bool has_operator;
     struct gremlin_enum operator;
-    struct step *owner; /* the group() that finishes it; NULL: none */
+    struct group_state *group; /* of group(): what was gathered; NULL: it is none */
+    bool grouped, treed, subgraphed; /* what it is while nothing is in it */
 };
 
 /* --- A run ----------------------------------------------------------------------------------- */
@@ -148,6 +150,7 @@ struct run {
     bool v38;
     bool sacks;       /* withSack, or a sack() step */
     bool bulks;       /* traversers may be merged */
+    bool one_bulk;    /* withBulk(false): what is merged counts once */
     bool plan_writes; /* some step of the plan writes */
     bool profiled;
     bool productive; /* ProductiveByStrategy */
@@ -273,6 +276,13 @@ bool scope_value(struct run *run, const struct traverser *traverser, struct slic
                  enum gremlin_enum_word pop, struct gremlin_value *ret_value, bool *ret_found,
                  struct error *err);
 
+/* group.c */
+bool group_result(struct run *run, const struct group_state *state, struct gremlin_value *ret_map,
+                  struct error *err);
+void group_clear(struct run *run, struct group_state *state);
+/* effects.c: what cap() and select() give. One reference. */
+bool side_effect_value(struct run *run, struct side_effect *effect, struct gremlin_value *ret_value,
+                       struct error *err);
 /* branch.c */
 bool branches_look_ahead(struct run *run, struct step *step, struct error *err);
 /* reduce.c: the one result of a barrier, as a traverser without a past. Takes the value. */

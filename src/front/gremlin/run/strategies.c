@@ -145,6 +145,14 @@ bool add_strategy_settings(struct compiler *compiler, struct settings *settings,
     return true;
 }
 
+void strategy_write(struct run *run, struct resolved *resolved)
+{
+    const struct filters *filters = run->filters;
+
+    if (filters && !gremlin_is_null(filters->write))
+        assignment_add(run, resolved, 0, filters->partition_key, filters->write);
+}
+
 bool strategy_conditions(struct compiler *compiler, struct conditions *conditions)
 {
     const struct filters *filters = compiler->run->filters;
@@ -492,8 +500,9 @@ static bool source_apply(struct compiler *compiler, const struct gremlin_instruc
     if (slice_equal(in->name, SLICE("withSack")))
         return with_sack(compiler, in, err);
     if (slice_equal(in->name, SLICE("withBulk"))) {
-        run->bulks = !(in->count == 1 && in->arguments[0].type == GREMLIN_BOOLEAN &&
-                       !in->arguments[0].boolean);
+        run->one_bulk = in->count == 1 && in->arguments[0].type == GREMLIN_BOOLEAN &&
+                        !in->arguments[0].boolean;
+        run->bulks = run->bulks && !run->one_bulk;
         return true;
     }
     if (slice_equal(in->name, SLICE("withPath"))) {

@@ -144,7 +144,7 @@ void batch_merge(struct run *run, struct batch *batch, size_t from)
     memset(slots, 0, room * sizeof *slots);
     for (size_t i = from; i < batch->count; i++) {
         struct traverser *item = &batch->items[i];
-        size_t slot = gremlin_hash(item->value) & (room - 1);
+        size_t slot = gremlin_hash(item->value, gremlin_heap_seed(run->heap)) & (room - 1);
 
         if (!traverser_merges(item)) {
             batch->items[kept++] = *item;

@@ -45,3 +45,5 @@ bool write_allowed(struct run *run, const char *what, struct error *err);
 /* The vertex that an argument of from(), to() or a map of mergeE() stands for. */
 bool vertex_resolve(struct run *run, struct gremlin_value value, struct gremlin_value *ret_vertex,
                     bool *ret_found, struct error *err);
+/* What PartitionStrategy adds to what is made. */
+void strategy_write(struct run *run, struct resolved *resolved);
