@@ -11,8 +11,8 @@
 #include "front/gremlin/value/value.h"
 
 enum {
-    GREMLIN_FORMAT_DEPTH = 192,        /* values inside one another */
-    GREMLIN_FORMAT_TOKENS = 1 << 20,   /* values, names and brackets of one JSON message */
+    GREMLIN_FORMAT_DEPTH = 192,      /* values inside one another */
+    GREMLIN_FORMAT_TOKENS = 1 << 20, /* values, names and brackets of one JSON message */
 };
 
 struct gremlin_format; /* constant, of no owner */
@@ -76,9 +76,10 @@ void gremlin_batch_done(struct gremlin_batch *batch);
 CLEANUP_VALUE_FN(struct gremlin_batch, gremlin_batch_done)
 void gremlin_batch_clear(struct gremlin_batch *batch); /* for the next frame */
 
-/* Adds a result; bulk 0: as it is (scripts), else as a traverser that stands for so many (bytecode).
- * On failure the batch is as it was: ERROR_TOO_LARGE: it is full (if it held others, send those
- * first); ERROR_GREMLIN_FORMAT: the value has no form in this format; errors of properties read. */
+/* Adds a result; bulk 0: as it is (scripts), else as a traverser that stands for so many
+ * (bytecode). On failure the batch is as it was: ERROR_TOO_LARGE: it is full (if it held others,
+ * send those first); ERROR_GREMLIN_FORMAT: the value has no form in this format; errors of
+ * properties read. */
 NODISCARD bool gremlin_batch_add(struct gremlin_batch *batch, struct gremlin_value value,
                                  int64_t bulk, struct error *err);
 

@@ -9,8 +9,8 @@
 
 enum gremlin_operation { GREMLIN_ADD, GREMLIN_SUBTRACT, GREMLIN_MULTIPLY, GREMLIN_DIVIDE };
 
-/* a and b are numbers. The caller gets a reference. ERROR_GREMLIN_RUN: division by zero, or a result
- * of more digits than GREMLIN_DIGITS_MAX. */
+/* a and b are numbers. The caller gets a reference. ERROR_GREMLIN_RUN: division by zero, or a
+ * result of more digits than GREMLIN_DIGITS_MAX. */
 NODISCARD bool gremlin_number_compute(struct gremlin_heap *heap, enum gremlin_operation operation,
                                       struct gremlin_value a, struct gremlin_value b,
                                       struct gremlin_value *ret_value, struct error *err);

@@ -21,9 +21,9 @@ NODISCARD bool gremlin_big_from_bytes(struct gremlin_heap *heap, struct slice by
                                       struct gremlin_value *ret_value);
 NODISCARD bool gremlin_big_from_scaled(struct gremlin_heap *heap, struct slice bytes, int32_t scale,
                                        struct gremlin_value *ret_value);
+/* With the length before the bytes; a decimal with the scale before that. Any finite number. */
 void gremlin_big_write_bytes(struct gremlin_value number, struct buf *buf);
-/* Any number that is finite: its unscaled digits and scale. */
-void gremlin_big_write_scaled(struct gremlin_value number, struct buf *buf, int32_t *ret_scale);
+void gremlin_big_write_scaled(struct gremlin_value number, struct buf *buf);
 
 /* Any two finite numbers, exactly: below, at or above zero. */
 int gremlin_big_compare(struct gremlin_value a, struct gremlin_value b);

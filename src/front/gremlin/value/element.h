@@ -13,7 +13,7 @@
 
 /* One property of an element. */
 struct gremlin_slot {
-    struct gremlin_value key;        /* a string */
+    struct gremlin_value key; /* a string */
     struct gremlin_value value;
     struct gremlin_value id;         /* of a vertex's property; null otherwise */
     struct gremlin_properties *meta; /* properties of the property; NULL: none. Held. */
@@ -49,19 +49,19 @@ struct gremlin_source {
 
 /* What a source remembers of an element: the first member of its own structure, made with
  * gremlin_object_new(heap, GREMLIN_STORED, sizeof(its own)), all of whose memory is the heap's.
- * done lets go of what it holds when the last element has gone; it is not called when the whole heap
- * goes. */
+ * done lets go of what it holds when the last element has gone; it is not called when the whole
+ * heap goes. */
 struct gremlin_stored {
     struct gremlin_object object;
-    uint32_t size; /* of the whole structure */
+    uint32_t size;                               /* of the whole structure */
     void (*done)(struct gremlin_stored *stored); /* NULL: it holds nothing */
 };
 
 struct gremlin_element {
     struct gremlin_object object;
     struct gremlin_value id;
-    struct gremlin_value label;     /* a string; of a vertex property, its key */
-    struct gremlin_value partition; /* the partition key's value; null: not known */
+    struct gremlin_value label;            /* a string; of a vertex property, its key */
+    struct gremlin_value partition;        /* the partition key's value; null: not known */
     struct gremlin_properties *properties; /* its own; NULL: none. Held. */
     bool reference;                        /* its properties are not known */
     const struct gremlin_source *source;   /* NULL: properties are its own */

@@ -144,8 +144,7 @@ static void bury(struct gremlin_heap *heap, struct gremlin_object *object)
     case GREMLIN_UUID:
     case GREMLIN_BINARY:
     case GREMLIN_CLASS:
-        gremlin_heap_release(heap, object,
-                             sizeof(struct gremlin_bytes) + gremlin_bytes(value).len);
+        gremlin_heap_release(heap, object, sizeof(struct gremlin_bytes) + gremlin_bytes(value).len);
         break;
     case GREMLIN_DATE_TIME:
         gremlin_heap_release(heap, object, sizeof(struct gremlin_date_time));

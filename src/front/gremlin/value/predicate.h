@@ -12,8 +12,8 @@ NODISCARD bool gremlin_predicate_test(const struct gremlin_predicate *predicate,
                                       struct gremlin_value value, struct query_context *context,
                                       enum gremlin_truth *ret_truth, struct error *err);
 
-/* Can it be tested at all? ERROR_GREMLIN_COMPILE for a regular expression that does not compile, a text
- * predicate of something else, an unknown type's name. Ask once, when compiling. */
+/* Can it be tested at all? ERROR_GREMLIN_COMPILE for a regular expression that does not compile, a
+ * text predicate of something else, an unknown type's name. Ask once, when compiling. */
 NODISCARD bool gremlin_predicate_check(const struct gremlin_predicate *predicate,
                                        struct query_context *context, struct error *err);
 

@@ -15,11 +15,16 @@ const char *gremlin_type_name(enum gremlin_type type);
  * reading, a date alone is midnight in UTC) and PT1H2.5S. */
 NODISCARD bool gremlin_date_time_parse(struct slice text, int64_t *ret_seconds,
                                        int32_t *ret_nanoseconds, int32_t *ret_offset);
-void gremlin_date_time_write(int64_t seconds, int32_t nanoseconds, int32_t offset,
-                             struct buf *buf);
+void gremlin_date_time_write(int64_t seconds, int32_t nanoseconds, int32_t offset, struct buf *buf);
 NODISCARD bool gremlin_duration_parse(struct slice text, int64_t *ret_seconds,
                                       int32_t *ret_nanoseconds);
 void gremlin_duration_write(int64_t seconds, int32_t nanoseconds, struct buf *buf);
 
-/* A double as Java prints it: 1.0, 1.0E10, NaN, Infinity. */
-void gremlin_double_write(double number, struct buf *buf);
+/* Days since 1970 of a date, and back. */
+int64_t gremlin_days_of(int64_t year, int month, int day);
+void gremlin_days_split(int64_t days, int64_t *ret_year, int *ret_month, int *ret_day);
+
+/* A float or double as Java prints it: 1.0, 1.0E10, NaN, Infinity. */
+void gremlin_real_write(struct gremlin_value real, struct buf *buf);
+/* The fewest digits that read back as the same float (0.1, not 0.10000000149). Finite. */
+struct slice gremlin_float_digits(float number, char room[32]);
