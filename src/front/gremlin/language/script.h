@@ -36,10 +36,7 @@ struct gremlin_script_request {
     const struct gremlin_value *bindings;  /* a map by name; NULL or a null value: none */
     const struct gremlin_value *variables; /* of the session, likewise; bindings come first */
     int64_t now_ms;                        /* for datetime() and new Date() */
-<<<<<<< HEAD
-=======
     bool offset_dates; /* datetime() keeps its offset, as in 3.8; else it is a date, as in 3.7 */
->>>>>>> gremlin
 };
 
 struct gremlin_statement {
