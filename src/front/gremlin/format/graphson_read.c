@@ -533,7 +533,8 @@ static bool object_read(struct gremlin_graphson *reader, uint32_t at,
     uint32_t type = gremlin_token_member(&reader->tokens, at, SLICE("@type"));
     uint32_t value = type ? gremlin_token_member(&reader->tokens, at, SLICE("@value")) : 0;
 
-    if (type && value && is_kind(reader, type, GREMLIN_TOKEN_STRING))
+    if (type && value && is_kind(reader, type, GREMLIN_TOKEN_STRING) &&
+        !reader->tokens.items[type].escaped)
         return typed_read(reader, type, value, ret_value);
     return gremlin_graphson_object(reader, at, ret_value);
 }

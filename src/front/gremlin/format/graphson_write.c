@@ -490,10 +490,14 @@ static bool cardinal_write(struct gremlin_writer *writer, const struct gremlin_c
 static bool strategy_write(struct gremlin_writer *writer, const struct gremlin_strategy *strategy)
 {
     const struct gremlin_table *configuration = gremlin_table(strategy->configuration);
+    CLEANUP(buf_done) struct buf type;
 
-    BUF_APPEND(writer->buf, "{\"@type\":\"g:");
-    buf_append_slice(writer->buf, gremlin_bytes(strategy->name));
-    BUF_APPEND(writer->buf, "\",\"@value\":{\"fqcn\":");
+    buf_init(&type, writer->buf->max);
+    BUF_APPEND(&type, "g:");
+    buf_append_slice(&type, gremlin_bytes(strategy->name));
+    BUF_APPEND(writer->buf, "{\"@type\":");
+    document_json_write_string(buf_slice(&type), writer->buf);
+    BUF_APPEND(writer->buf, ",\"@value\":{\"fqcn\":");
     document_json_write_string(gremlin_bytes(strategy->name), writer->buf);
     BUF_APPEND(writer->buf, ",\"conf\":{");
     for (size_t i = 0; i < configuration->count; i++) {
