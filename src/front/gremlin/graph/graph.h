@@ -62,6 +62,10 @@ CLEANUP_FN(struct gremlin_graph *, gremlin_graph_free)
  * none, between two requests of a session. Before anything is read. */
 void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call);
 
+/* The request is going to write: everything is read at one moment from now on, that of the
+ * transaction it will commit, so that nothing it relies on is of another one. */
+void gremlin_graph_begin(struct gremlin_graph *graph);
+
 /* Another deadline; 0: the server's own. */
 void gremlin_graph_set_deadline(struct gremlin_graph *graph, int64_t deadline_ms);
 

@@ -49,7 +49,7 @@ static void encode_big(struct encoding *e, const struct gremlin_value *value,
     bool whole = value->type == GREMLIN_BIG_INTEGER;
     struct document_decimal decimal;
     char text[DECIMAL_TEXT_MAX];
-    struct error ignored = {0};
+    bool exact;
     int64_t number;
 
     if (whole && gremlin_number_long(*value, &number)) {
@@ -57,7 +57,7 @@ static void encode_big(struct encoding *e, const struct gremlin_value *value,
         *ret_tag = tag_of(e, "bigint", SLICE_NONE);
         return;
     }
-    if (decimal_from_text(digits, &decimal, &ignored) &&
+    if (decimal_from_text(digits, &decimal, &exact) && exact &&
         (whole || slice_equal(slice_of(text, decimal_to_text(decimal, text)), digits))) {
         struct document_value stored = {.type = DOCUMENT_DECIMAL128, .decimal = decimal};
 
