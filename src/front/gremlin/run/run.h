@@ -59,12 +59,12 @@ struct gremlin_run_options {
 
 /* What became of a run, beside its error. */
 struct gremlin_outcome {
-    uint16_t status;   /* Gremlin's: 200; 500, 595, 597, 598 ... of errors */
-    bool failed_step;  /* fail() ended it: status 595 */
+    uint16_t status;                   /* Gremlin's: 200; 500, 595, 597, 598 ... of errors */
+    bool failed_step;                  /* fail() ended it: status 595 */
     struct gremlin_value fail_message; /* then: a reference, a string */
-    uint64_t results;  /* given, bulks counted */
-    uint64_t work;     /* units done */
-    bool wrote;        /* at least one step that writes was reached */
+    uint64_t results;                  /* given, bulks counted */
+    uint64_t work;                     /* units done */
+    bool wrote;                        /* at least one step that writes was reached */
 };
 
 void gremlin_outcome_done(struct gremlin_outcome *outcome);
