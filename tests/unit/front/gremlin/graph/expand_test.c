@@ -1,6 +1,6 @@
-/* Expansions of random graphs against a model that knows nothing of partitions: every vertex has the
- * edges it was given, in either direction, whatever the number of partitions, the size of pages and
- * what is asked for. */
+/* Expansions of random graphs against a model that knows nothing of partitions: every vertex has
+ * the edges it was given, in either direction, whatever the number of partitions, the size of pages
+ * and what is asked for. */
 #include "front/gremlin/graph/graph.h"
 
 #include "base/random.h"
@@ -30,11 +30,10 @@ static int key_of(int vertex)
 static struct gremlin_value vertex_add(struct graph_bench *bench, struct gremlin_graph *graph,
                                        int number, bool keyed)
 {
-    struct gremlin_value key = gremlin_string(
-        bench->heap, arena_printf(bench->arena, "key %d", key_of(number)));
+    struct gremlin_value key =
+        gremlin_string(bench->heap, arena_printf(bench->arena, "key %d", key_of(number)));
     const struct gremlin_assignment list[] = {
-        {.key = SLICE("number"), .value = gremlin_int(number)},
-        {.key = SLICE("pk"), .value = key}};
+        {.key = SLICE("number"), .value = gremlin_int(number)}, {.key = SLICE("pk"), .value = key}};
     const struct gremlin_new_vertex vertex = {.label = slice_of_text(labels[number % LABELS]),
                                               .id = gremlin_int(number),
                                               .properties = list,
@@ -51,13 +50,13 @@ static void edge_add(struct gremlin_graph *graph, struct model *model, int numbe
 {
     const struct gremlin_assignment weight = {.key = SLICE("weight"),
                                               .value = gremlin_int(model->edges[number].weight)};
-    const struct gremlin_new_edge edge = {
-        .label = slice_of_text(labels[model->edges[number].label]),
-        .id = gremlin_int(1000 + number),
-        .from = model->vertices[model->edges[number].from],
-        .to = model->vertices[model->edges[number].to],
-        .properties = &weight,
-        .property_count = 1};
+    const struct gremlin_new_edge edge = {.label =
+                                              slice_of_text(labels[model->edges[number].label]),
+                                          .id = gremlin_int(1000 + number),
+                                          .from = model->vertices[model->edges[number].from],
+                                          .to = model->vertices[model->edges[number].to],
+                                          .properties = &weight,
+                                          .property_count = 1};
     struct gremlin_value made;
     struct error err = {0};
 
@@ -82,7 +81,8 @@ static void build(struct graph_bench *bench, struct gremlin_graph *graph, struct
     assert_ok(gremlin_graph_commit(graph, &err), &err);
 }
 
-/* --- The question ---------------------------------------------------------------------------------- */
+/* --- The question
+ * ---------------------------------------------------------------------------------- */
 
 struct question {
     struct gremlin_expansion asked;
@@ -118,19 +118,19 @@ static void question_make(struct graph_bench *bench, struct random *random,
     if (random_below(random, 2)) {
         q->weight_min = 1 + (int)random_below(random, 9);
         bound = gremlin_int(q->weight_min);
-        q->heavy = (struct gremlin_condition){.kind = GREMLIN_CONDITION_PROPERTY,
-                                              .key = SLICE("weight")};
-        assert_ok(gremlin_predicate_new(bench->heap, SLICE("gte"), &bound, 1, &q->heavy.operand,
-                                        &err),
-                  &err);
+        q->heavy =
+            (struct gremlin_condition){.kind = GREMLIN_CONDITION_PROPERTY, .key = SLICE("weight")};
+        assert_ok(
+            gremlin_predicate_new(bench->heap, SLICE("gte"), &bound, 1, &q->heavy.operand, &err),
+            &err);
         q->asked.edge_conditions = &q->heavy;
         q->asked.edge_condition_count = 1;
     }
     if (q->asked.want != GREMLIN_WANT_EDGES && random_below(random, 2)) {
         q->number_max = (int)random_below(random, VERTICES);
         bound = gremlin_int(q->number_max);
-        q->even = (struct gremlin_condition){.kind = GREMLIN_CONDITION_PROPERTY,
-                                             .key = SLICE("number")};
+        q->even =
+            (struct gremlin_condition){.kind = GREMLIN_CONDITION_PROPERTY, .key = SLICE("number")};
         assert_ok(
             gremlin_predicate_new(bench->heap, SLICE("lt"), &bound, 1, &q->even.operand, &err),
             &err);
@@ -145,7 +145,8 @@ static void question_done(struct question *q)
     gremlin_value_unref(q->even.operand);
 }
 
-/* --- The answers ------------------------------------------------------------------------------------- */
+/* --- The answers
+ * ------------------------------------------------------------------------------------- */
 
 /* How often each input has come to each thing: an edge, or a vertex. */
 struct tally {
@@ -156,8 +157,8 @@ static bool edge_fits(const struct model *model, const struct question *q, int e
 {
     return (!q->asked.label_count ||
             slice_equal(q->label, slice_of_text(labels[model->edges[edge].label]))) &&
-           model->edges[edge].weight >= q->weight_min &&
-           !model->dropped[model->edges[edge].from] && !model->dropped[model->edges[edge].to];
+           model->edges[edge].weight >= q->weight_min && !model->dropped[model->edges[edge].from] &&
+           !model->dropped[model->edges[edge].to];
 }
 
 static void model_answer(const struct model *model, const struct question *q, struct tally *tally)
