@@ -48,7 +48,7 @@ function unescape(text) {
 export function numberOf(text) {
   const suffix = /[a-zA-Z]$/.exec(text)?.[0].toLowerCase();
   const digits = suffix && suffix !== 'e' ? text.slice(0, -1) : text;
-  if (suffix && suffix !== 'e') return num(suffix, digits);
+  if (suffix && suffix !== 'e') return { ...num(suffix, digits), exact: true };
   if (/[.eE]/.test(digits)) return num('d', digits);
   const whole = BigInt(digits);
   return num(whole <= 2147483647n ? 'i' : whole <= 9223372036854775807n ? 'l' : 'n', digits);
@@ -95,8 +95,8 @@ class Parser {
       this.at++;
       const operand = this.operand();
       if (one.mark === '+') return operand;
-      const plain = num(operand.t, operand.v === 'Infinity' ? '-Infinity' : `-${operand.v}`);
-      return operand.t === 'l' && plain.v === '-2147483648' ? num('i', plain.v) : plain;
+      const plain = { ...operand, v: `-${operand.v}` };
+      return operand.t === 'l' && plain.v === '-2147483648' && !operand.exact ? num('i', plain.v) : plain;
     }
     if (one.string !== undefined) return this.at++, str(one.string);
     if (one.number !== undefined) return this.at++, numberOf(one.number);
