@@ -147,11 +147,10 @@ static void groups_make(struct fetching *f)
     while (begin < f->fetch->count) {
         size_t end = begin;
 
-        while (end < f->fetch->count &&
-               (end - begin < each || f->group_count == GROUPS_MAX - 1))
+        while (end < f->fetch->count && (end - begin < each || f->group_count == GROUPS_MAX - 1))
             end = span_end(f, end);
-        f->groups[f->group_count++] = (struct group){
-            .fetching = f, .begin = begin, .end = end, .arena = arena_new()};
+        f->groups[f->group_count++] =
+            (struct group){.fetching = f, .begin = begin, .end = end, .arena = arena_new()};
         begin = end;
     }
 }
@@ -189,8 +188,7 @@ static bool groups_read(struct fetching *f, struct error *err)
 static bool items_give(const struct fetching *f, struct error *err)
 {
     for (size_t i = 0; i < f->fetch->count; i++)
-        if (f->items[i].document.data &&
-            !f->fetch->take(f->fetch->self, i, &f->items[i], err))
+        if (f->items[i].document.data && !f->fetch->take(f->fetch->self, i, &f->items[i], err))
             return false;
     return true;
 }

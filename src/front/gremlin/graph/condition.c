@@ -123,7 +123,8 @@ static bool predicate_fits(const struct gremlin_predicate *predicate, unsigned d
 
 bool gremlin_condition_is_stored(const struct gremlin_condition *condition)
 {
-    if (condition->kind == GREMLIN_CONDITION_HAS_KEY || condition->kind == GREMLIN_CONDITION_HAS_NOT)
+    if (condition->kind == GREMLIN_CONDITION_HAS_KEY ||
+        condition->kind == GREMLIN_CONDITION_HAS_NOT)
         return true;
     if (condition->operand.type == GREMLIN_PREDICATE)
         return predicate_fits(gremlin_predicate(condition->operand), 0);
@@ -212,10 +213,10 @@ static const struct check *check_parts(struct compiling *c, const struct gremlin
 
     for (uint32_t i = 0; i < p->count; i++)
         parts[i] = check_compile(c, &p->values[i], negated);
-    *check = (struct check){.name = (p->name == GREMLIN_P_AND) != negated ? GREMLIN_P_AND
-                                                                          : GREMLIN_P_OR,
-                            .parts = parts,
-                            .part_count = p->count};
+    *check =
+        (struct check){.name = (p->name == GREMLIN_P_AND) != negated ? GREMLIN_P_AND : GREMLIN_P_OR,
+                       .parts = parts,
+                       .part_count = p->count};
     return check;
 }
 
@@ -316,7 +317,8 @@ const struct gremlin_test *gremlin_test_compile(const struct gremlin_condition *
         test->never = gremlin_name_is_own(condition->key);
         test->subject = stands_bare(condition->key, kind, names) ? SUBJECT_BARE : SUBJECT_LISTED;
     }
-    if (condition->kind != GREMLIN_CONDITION_HAS_KEY && condition->kind != GREMLIN_CONDITION_HAS_NOT)
+    if (condition->kind != GREMLIN_CONDITION_HAS_KEY &&
+        condition->kind != GREMLIN_CONDITION_HAS_NOT)
         test->check = check_compile(&c, &condition->operand, false);
     return test;
 }
@@ -382,8 +384,7 @@ static bool text_matches(const struct check *check, const struct document_value 
     case GREMLIN_P_NOT_STARTING_WITH:
         return slice_starts_with(text, part) == (check->name == GREMLIN_P_STARTING_WITH);
     default:
-        return (text.len >= part.len &&
-                slice_equal(slice_skip(text, text.len - part.len), part)) ==
+        return (text.len >= part.len && slice_equal(slice_skip(text, text.len - part.len), part)) ==
                (check->name == GREMLIN_P_ENDING_WITH);
     }
 }
@@ -489,8 +490,7 @@ static const struct query_implied *check_imply(const struct query_implying *impl
         return query_implied_points(implying, operand, check->values, check->value_count);
     case GREMLIN_P_LT:
     case GREMLIN_P_LTE:
-        a = query_implied_below(implying, operand, &check->values[0],
-                                check->name == GREMLIN_P_LTE);
+        a = query_implied_below(implying, operand, &check->values[0], check->name == GREMLIN_P_LTE);
         /* NaN is the least of all numbers in an index, and below nothing here */
         return a && document_is_number(&check->values[0])
                    ? query_implied_both(implying, a,

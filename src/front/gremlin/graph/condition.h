@@ -1,6 +1,6 @@
-/* Conditions of a search as an expression of query/: evaluated on the stored form, and telling which
- * values an index has to look for. Negations are carried down to the comparisons, as P.negate()
- * does. */
+/* Conditions of a search as an expression of query/: evaluated on the stored form, and telling
+ * which values an index has to look for. Negations are carried down to the comparisons, as
+ * P.negate() does. */
 #pragma once
 
 #include "front/gremlin/graph/graph.h"

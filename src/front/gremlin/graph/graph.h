@@ -5,7 +5,8 @@
  * parallel; what is found becomes values on the graph's heap, in the calling thread. Elements know
  * their head (id, label, partition key, ends of edges); their properties are decoded when somebody
  * asks (gremlin_element_properties). Elements that are held
- * show what the graph has written since they were read: `as('a').property('k', 1).select('a')` has k.
+ * show what the graph has written since they were read: `as('a').property('k', 1).select('a')` has
+ * k.
  *
  * Writes are gathered in one transaction over the partitions of a node; reads that follow see them.
  * gremlin_graph_commit makes them so, gremlin_graph_free without it leaves nothing behind. Before
@@ -45,7 +46,7 @@ struct gremlin_graph_options {
     /* Of a resource token that holds for one partition key: everything else is not there, and
      * cannot be written. NULL: there is no such bound. Copied. */
     const struct partition_key *only;
-    bool strong;   /* reads count twice */
+    bool strong;     /* reads count twice */
     bool one_moment; /* all reads are of the moment of the first one, writes or not: of tx() */
     struct gremlin_graph_limits limits;
 };
@@ -61,6 +62,10 @@ CLEANUP_FN(struct gremlin_graph *, gremlin_graph_free)
 /* The call it works for from now on: whose cancellation, workers and memory meter it uses. NULL:
  * none, between two requests of a session. Before anything is read. */
 void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call);
+
+/* The request is going to write: everything is read at one moment from now on, that of the
+ * transaction it will commit, so that nothing it relies on is of another one. */
+void gremlin_graph_begin(struct gremlin_graph *graph);
 
 /* Another deadline; 0: the server's own. */
 void gremlin_graph_set_deadline(struct gremlin_graph *graph, int64_t deadline_ms);
@@ -89,7 +94,8 @@ NODISCARD bool gremlin_graph_show_system(struct gremlin_graph *graph, const stru
 enum gremlin_element_kind { GREMLIN_ELEMENT_VERTEX, GREMLIN_ELEMENT_EDGE };
 
 /* An id as V() and E() take it. Ids are texts: numbers, UUIDs and the like are turned into theirs;
- * a pair is [partition key, id], a triple or more [key, key, id] where the key has several paths. */
+ * a pair is [partition key, id], a triple or more [key, key, id] where the key has several paths.
+ */
 struct gremlin_reference {
     struct gremlin_value id;        /* string, number, UUID; borrowed */
     struct gremlin_value partition; /* a value, a list of them; GREMLIN_NULL: not known */
@@ -195,9 +201,9 @@ NODISCARD bool gremlin_graph_count_edges(struct gremlin_graph *graph,
                                          const struct gremlin_expansion *expansion,
                                          uint64_t *counts, struct error *err);
 
-/* The vertices at the ends of edges, in their order: OUT the source, IN the target, BOTH the two one
- * after the other (2 * count). GREMLIN_NULL where there is none any more; with heads nothing is read,
- * as above. One reference each. */
+/* The vertices at the ends of edges, in their order: OUT the source, IN the target, BOTH the two
+ * one after the other (2 * count). GREMLIN_NULL where there is none any more; with heads nothing is
+ * read, as above. One reference each. */
 NODISCARD bool gremlin_graph_ends(struct gremlin_graph *graph, const struct gremlin_value *edges,
                                   size_t count, enum gremlin_reach which, bool heads,
                                   struct gremlin_value *ret_vertices, struct error *err);
@@ -226,8 +232,8 @@ struct gremlin_assignment {
 
 /* Which names a new element cannot have, and what each value may be, is said by errors. */
 struct gremlin_new_vertex {
-    struct slice label;      /* empty: "vertex" */
-    struct gremlin_value id; /* GREMLIN_NULL: one is made up */
+    struct slice label;                          /* empty: "vertex" */
+    struct gremlin_value id;                     /* GREMLIN_NULL: one is made up */
     const struct gremlin_assignment *properties; /* with the partition key among them */
     size_t property_count;
 };
@@ -256,8 +262,8 @@ NODISCARD bool gremlin_graph_assign(struct gremlin_graph *graph,
                                     const struct gremlin_assignment *properties,
                                     size_t property_count, struct error *err);
 
-/* Removes vertices with all their edges, edges, vertex properties and properties, each once. What is
- * gone already is passed over. */
+/* Removes vertices with all their edges, edges, vertex properties and properties, each once. What
+ * is gone already is passed over. */
 NODISCARD bool gremlin_graph_drop(struct gremlin_graph *graph, const struct gremlin_value *things,
                                   size_t count, struct error *err);
 
@@ -285,13 +291,13 @@ bool gremlin_graph_is_atomic(const struct gremlin_graph *graph);
 
 /* Since the graph was made, added up. */
 struct gremlin_graph_figures {
-    int64_t charge_cru;      /* hundredths of an RU; of writes: with the commit */
-    int64_t wait_ms;         /* of the last refusal for lack of throughput */
-    uint64_t reads;          /* plans run and batches of keys read ("storeOps") */
-    uint64_t partitions;     /* physical partitions read from, over all reads */
-    uint64_t items, bytes;   /* loaded */
+    int64_t charge_cru;    /* hundredths of an RU; of writes: with the commit */
+    int64_t wait_ms;       /* of the last refusal for lack of throughput */
+    uint64_t reads;        /* plans run and batches of keys read ("storeOps") */
+    uint64_t partitions;   /* physical partitions read from, over all reads */
+    uint64_t items, bytes; /* loaded */
     uint64_t index_entries;
-    uint64_t written;        /* items, by writes that are planned or committed */
-    uint64_t conflicts;      /* commits that lost */
+    uint64_t written;   /* items, by writes that are planned or committed */
+    uint64_t conflicts; /* commits that lost */
 };
 struct gremlin_graph_figures gremlin_graph_figures(const struct gremlin_graph *graph);

@@ -49,7 +49,7 @@ static void encode_big(struct encoding *e, const struct gremlin_value *value,
     bool whole = value->type == GREMLIN_BIG_INTEGER;
     struct document_decimal decimal;
     char text[DECIMAL_TEXT_MAX];
-    struct error ignored = {0};
+    bool exact;
     int64_t number;
 
     if (whole && gremlin_number_long(*value, &number)) {
@@ -57,7 +57,7 @@ static void encode_big(struct encoding *e, const struct gremlin_value *value,
         *ret_tag = tag_of(e, "bigint", SLICE_NONE);
         return;
     }
-    if (decimal_from_text(digits, &decimal, &ignored) &&
+    if (decimal_from_text(digits, &decimal, &exact) && exact &&
         (whole || slice_equal(slice_of(text, decimal_to_text(decimal, text)), digits))) {
         struct document_value stored = {.type = DOCUMENT_DECIMAL128, .decimal = decimal};
 
@@ -184,8 +184,8 @@ static bool encode_map(struct encoding *e, const struct gremlin_value *value,
     document_end(&out, begin);
     document_end(&tags, tags_begin);
     *ret_value = document_object(arena_copy(e->arena, buf_slice(&out)));
-    *ret_tag = tags_close(e, "map", true, document_object(arena_copy(e->arena, buf_slice(&tags))),
-                          any);
+    *ret_tag =
+        tags_close(e, "map", true, document_object(arena_copy(e->arena, buf_slice(&tags))), any);
     return true;
 }
 
@@ -338,8 +338,7 @@ static struct gremlin_value decode_array(struct gremlin_heap *heap, struct slice
     if (tagged)
         document_iter_init(&tags, tag->inner.document);
     while (document_iter_next(&iter)) {
-        const struct document_value *own =
-            tagged && document_iter_next(&tags) ? &tags.value : NULL;
+        const struct document_value *own = tagged && document_iter_next(&tags) ? &tags.value : NULL;
         struct gremlin_value item = decode(heap, &iter.value, own, depth + 1);
 
         if (set)
@@ -378,8 +377,8 @@ static struct gremlin_value decode_number(struct gremlin_heap *heap,
     struct slice digits = tag->rest;
 
     if (tag_is(tag, "bigint") && !digits.len && value->type == DOCUMENT_INT64)
-        digits = slice_of(text, (size_t)snprintf(text, sizeof text, "%lld",
-                                                 (long long)value->int64));
+        digits =
+            slice_of(text, (size_t)snprintf(text, sizeof text, "%lld", (long long)value->int64));
     if (tag_is(tag, "bigint") && gremlin_big_integer(heap, digits, &big))
         return big;
     if (tag_is(tag, "bigdecimal") && gremlin_big_decimal(heap, digits, &big))
@@ -500,7 +499,8 @@ struct gremlin_value gremlin_stored_decode(struct gremlin_heap *heap,
     return decode(heap, value, tag, 0);
 }
 
-/* --- Ids --------------------------------------------------------------------------------------- */
+/* --- Ids ---------------------------------------------------------------------------------------
+ */
 
 bool gremlin_stored_id(const struct gremlin_value *id, struct arena *arena, struct slice *ret_text)
 {
@@ -530,7 +530,8 @@ bool gremlin_stored_id(const struct gremlin_value *id, struct arena *arena, stru
     }
 }
 
-/* --- Items -------------------------------------------------------------------------------------- */
+/* --- Items --------------------------------------------------------------------------------------
+ */
 
 static bool text_take(const struct document_iter *iter, const char *name, struct slice *text)
 {
@@ -548,8 +549,8 @@ bool gremlin_head_read(struct slice document, struct gremlin_head *ret_head)
 
     document_iter_init(&iter, document);
     while (document_iter_next(&iter)) {
-        if (!iter.key.len || (iter.key.data[0] != '_' && iter.key.data[0] != 'i' &&
-                              iter.key.data[0] != 'l'))
+        if (!iter.key.len ||
+            (iter.key.data[0] != '_' && iter.key.data[0] != 'i' && iter.key.data[0] != 'l'))
             continue;
         if (text_take(&iter, "id", &head.id) || text_take(&iter, "label", &head.label) ||
             text_take(&iter, "_vertexId", &head.out_id) || text_take(&iter, "_sink", &head.in_id) ||
@@ -567,10 +568,10 @@ bool gremlin_head_read(struct slice document, struct gremlin_head *ret_head)
 
 bool gremlin_name_is_own(struct slice name)
 {
-    static const char *const names[] = {"id",     "label",    "_isEdge",    "_vertexId",
-                                        "_vertexLabel", "_sink", "_sinkLabel", "_sinkPartition",
-                                        "_types", "_rid",     "_self",      "_etag",
-                                        "_ts",    "_attachments"};
+    static const char *const names[] = {
+        "id",         "label",          "_isEdge", "_vertexId", "_vertexLabel", "_sink",
+        "_sinkLabel", "_sinkPartition", "_types",  "_rid",      "_self",        "_etag",
+        "_ts",        "_attachments"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (slice_equal(name, slice_of_text(names[i])))

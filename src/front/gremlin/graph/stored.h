@@ -1,16 +1,16 @@
 /* Stored form: vertices and edges as items, and values as BSON.
  *
  *     vertex  {id, label, pk, name: [{id, _value, _meta: {...}}, ...], ...}
- *     edge    {id, label, _isEdge: true, _vertexId, _vertexLabel, _sink, _sinkLabel, _sinkPartition,
- *              pk, weight: 1, ...}
+ *     edge    {id, label, _isEdge: true, _vertexId, _vertexLabel, _sink, _sinkLabel,
+ * _sinkPartition, pk, weight: 1, ...}
  *
  * as the service has them, so that the other APIs read and write them. The partition key and ttl
  * stand bare, properties of edges do too. An item without _isEdge is a vertex; one that another API
  * wrote may have properties that stand bare: those are read, as one value each.
  *
- * What BSON cannot tell apart has a tag beside it: `_type` next to `_value`, `_types: {k: tag}` in an
- * edge, `_metaTypes` next to `_meta`. The value itself stands there as BSON has it, so that indexes
- * and other APIs see numbers as numbers and dates as dates.
+ * What BSON cannot tell apart has a tag beside it: `_type` next to `_value`, `_types: {k: tag}` in
+ * an edge, `_metaTypes` next to `_meta`. The value itself stands there as BSON has it, so that
+ * indexes and other APIs see numbers as numbers and dates as dates.
  *
  *     byte, short        int32                    "byte", "short"
  *     float              double                   "float"
@@ -22,7 +22,8 @@
  *     duration, class    string                   "duration", "class"
  *     other temporals    string                   "temporal" and the name
  *     set                array                    "set"; or {set: [tag of each]}
- *     list, map          array, object            none; or {list: [tag of each]}, {map: {k: tag}} */
+ *     list, map          array, object            none; or {list: [tag of each]}, {map: {k: tag}}
+ */
 #pragma once
 
 #include "document/bson.h"
