@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { authenticator, drivers, url, v3 } from './gremlin.js';
-import { bytecodeOf, parseScript, parseValues, sameBag, sameList, show, TypedReader } from './gremlin_notation.js';
+import { casesClient, makeGraph, sendable, valuesOf } from './gremlin_client.js';
+import { parseValues, sameBag, sameList, show } from './gremlin_notation.js';
 import { signed } from './rest.js';
 import { root, Server } from './server.js';
 
@@ -50,48 +50,9 @@ const ways = [
   { name: 'eight partitions', database: 'eight', key: '/name', throughput: 80000 },
 ];
 
-async function makeGraph(server, way, graph) {
-  const made = await signed(server, 'POST', `/dbs/${way.database}/colls`, {
-    headers: way.key ? { 'x-ms-offer-throughput': String(way.throughput) } : { 'x-ms-version': '2018-06-18', 'x-ms-offer-throughput': '10000' },
-    body: { id: graph, ...(way.key ? { partitionKey: { paths: [way.key], kind: 'Hash', version: 2 } } : {}) },
-  });
-  assert.equal(made.status, 201, made.text);
-  if (!way.key) return;
-  const ranges = await signed(server, 'GET', `/dbs/${way.database}/colls/${graph}/pkranges`);
-  assert.equal(ranges.json.PartitionKeyRanges.length, 8);
-}
-
-class Raw {
-  constructor(json) { this.json = json; }
-}
-
-// A client whose results keep their types, and which can send bytecode made here.
-function open(t, server, way, graph) {
-  const { driver, structure } = drivers['3.7'];
-  const writer = new structure.io.GraphSON3Writer({ serializers: { raw: { canBeUsedFor: (value) => value instanceof Raw, serialize: ({ json }) => json } } });
-  const client = new driver.Client(url(server), {
-    traversalSource: 'g', mimeType: v3, reader: new TypedReader(), writer, authenticator: authenticator('3.7', { database: way.database, graph }),
-  });
-  t.after(() => client.close().catch(() => {}));
-  return client;
-}
-
-function bytecode(script) {
-  const { process } = drivers['3.7'];
-  const tree = parseScript(script);
-  if (tree.terminal && tree.terminal.name !== 'toList') return null;
-  const { source = [], step } = bytecodeOf(tree);
-  const code = new process.Bytecode();
-  for (const [name, ...args] of source) code.addSource(name, args.map((arg) => new Raw(arg)));
-  for (const [name, ...args] of step) code.addStep(name, args.map((arg) => new Raw(arg)));
-  return code;
-}
-
-const values = (results) => results.toArray().flatMap((one) => (one?.k === 'traverser' ? Array(one.bulk).fill(one.value) : [one]));
-
 const modes = [
   { name: 'script', message: (script) => script },
-  { name: 'bytecode', message: (script) => { try { return bytecode(script); } catch { return null; } } },
+  { name: 'bytecode', message: (script) => { try { return sendable(script); } catch { return null; } } },
 ];
 
 // What is wrong with a case; undefined: nothing.
@@ -100,7 +61,7 @@ async function fault(client, mode, of) {
   if (message === null) return undefined; // bytecode has no such thing
   let found;
   try {
-    found = values(await client.submit(message));
+    found = valuesOf(await client.submit(message));
   } catch (error) {
     if (!of.error) return `${of.at} ${of.line}\n    fails: ${error.message}`;
     if (mode.name === 'script' && of.error.code && error.statusCode !== of.error.code) return `${of.at} ${of.line}\n    fails with ${error.statusCode}: ${error.message}`;
@@ -129,9 +90,9 @@ async function faultsOf(client, mode, block) {
 
 test('there are a thousand cases, and nearly all can be sent as bytecode too', () => {
   const all = files.flatMap(blocksOf).flatMap(({ cases }) => cases);
-  const sendable = all.filter(({ script }) => modes[1].message(script) !== null);
+  const both = all.filter(({ script }) => modes[1].message(script) !== null);
   assert.ok(all.length > 1200, `${all.length} cases`);
-  assert.ok(sendable.length > all.length - 80, `${sendable.length} of ${all.length} cases`);
+  assert.ok(both.length > all.length - 80, `${both.length} of ${all.length} cases`);
 });
 
 test('cases hold as scripts and as bytecode, over one partition and over eight', async (t) => {
@@ -141,7 +102,7 @@ test('cases hold as scripts and as bytecode, over one partition and over eight',
     const clients = {};
     for (const graph of graphs) {
       await makeGraph(server, way, graph);
-      clients[graph] = open(t, server, way, graph);
+      clients[graph] = casesClient(t, server, way, graph);
       if (graph === 'empty') continue;
       for (const line of linesOf(`${graph}.graph`)) if (line.startsWith('g.')) await clients[graph].submit(line);
     }
