@@ -402,7 +402,7 @@ static bool brace_parse(struct parser *parser, struct gremlin_node *node, struct
 {
     struct gremlin_token brace = parser->token;
     struct growth growth = {0};
-    struct gremlin_node *item;
+    struct gremlin_node *item = NULL;
     struct error inner;
 
     node->kind = GREMLIN_NODE_SET;
