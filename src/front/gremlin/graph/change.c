@@ -5,7 +5,8 @@
 
 enum { NAME_SHOWN_MAX = 64 };
 
-/* --- Names ---------------------------------------------------------------------------------------- */
+/* --- Names
+ * ---------------------------------------------------------------------------------------- */
 
 static bool name_refuse(struct slice name, const char *why, struct error *err)
 {
@@ -48,7 +49,8 @@ struct slice gremlin_change_id(struct random *ids, char text[RANDOM_UUID_SIZE])
     return slice_of(text, RANDOM_UUID_SIZE - 1);
 }
 
-/* --- Documents ------------------------------------------------------------------------------------- */
+/* --- Documents
+ * ------------------------------------------------------------------------------------- */
 
 /* A copy of a document with one element replaced, added behind the others, or left out. */
 struct rewrite {
@@ -112,7 +114,8 @@ static struct slice with_member(const struct gremlin_change *change, struct slic
     return with_property(change, document, name, &member);
 }
 
-/* --- Entries ---------------------------------------------------------------------------------------- */
+/* --- Entries
+ * ---------------------------------------------------------------------------------------- */
 
 static bool entry_build(const struct gremlin_change *change, struct slice id,
                         const struct gremlin_assignment *assignment,
@@ -288,7 +291,8 @@ bool gremlin_change_assign(const struct gremlin_change *change, struct slice doc
                 : vertex_assign(change, document, assignment, &value, &tag, ret_document, err);
 }
 
-/* --- Less -------------------------------------------------------------------------------------------- */
+/* --- Less
+ * -------------------------------------------------------------------------------------------- */
 
 static bool entry_is(struct slice entry, struct slice id)
 {

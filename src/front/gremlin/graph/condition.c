@@ -546,8 +546,7 @@ static const struct query_implied *test_imply(const struct query_expression *exp
                                               const struct query_implying *implying, bool truth)
 {
     const struct gremlin_test *test = ((const struct test_node *)expression)->test;
-    struct query_operand item = query_operand_of(implying, expression->children[0]);
-    struct query_operand bare = query_operand_property(implying, &item, test->name);
+    struct query_operand bare = query_operand_of(implying, expression->children[0]);
     struct query_operand each, listed;
     const struct query_implied *sides[2];
     struct document_value instead;
@@ -585,8 +584,7 @@ static const struct query_implied *kind_imply(const struct query_expression *exp
 {
     static const struct document_value yes = {.type = DOCUMENT_BOOL, .boolean = true};
     const struct kind_node *node = (const struct kind_node *)expression;
-    struct query_operand item = query_operand_of(implying, expression->children[0]);
-    struct query_operand mark = query_operand_property(implying, &item, SLICE("_isEdge"));
+    struct query_operand mark = query_operand_of(implying, expression->children[0]);
 
     if (!truth || node->kind != GREMLIN_ELEMENT_EDGE)
         return NULL;
@@ -599,8 +597,9 @@ static const struct query_kind kind_kind = {"kind", kind_evaluate, QUERY_STABLE,
 const struct query_expression *gremlin_test_expression(const struct gremlin_test *test,
                                                        struct query_build *build)
 {
-    const struct query_expression *item = query_variable(build, 0);
-    struct test_node *node = query_node(build, &test_kind, sizeof *node, &item, 1);
+    const struct query_expression *path =
+        query_property_of(build, query_variable(build, 0), test->name);
+    struct test_node *node = query_node(build, &test_kind, sizeof *node, &path, 1);
 
     node->test = test;
     return &node->head;
@@ -609,8 +608,9 @@ const struct query_expression *gremlin_test_expression(const struct gremlin_test
 const struct query_expression *gremlin_kind_expression(enum gremlin_element_kind kind,
                                                        struct query_build *build)
 {
-    const struct query_expression *item = query_variable(build, 0);
-    struct kind_node *node = query_node(build, &kind_kind, sizeof *node, &item, 1);
+    const struct query_expression *path =
+        query_property_of(build, query_variable(build, 0), SLICE("_isEdge"));
+    struct kind_node *node = query_node(build, &kind_kind, sizeof *node, &path, 1);
 
     node->kind = kind;
     return &node->head;

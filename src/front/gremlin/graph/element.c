@@ -1,10 +1,11 @@
-/* Elements made of items. The head of an item is read at once, its properties when somebody asks; of
- * an item that the graph has written since, those it has by now. */
+/* Elements made of items. The head of an item is read at once, its properties when somebody asks;
+ * of an item that the graph has written since, those it has by now. */
 #include "front/gremlin/graph/graph_private.h"
 
 #include <xxhash.h>
 
-/* --- Shared values -------------------------------------------------------------------------------- */
+/* --- Shared values
+ * -------------------------------------------------------------------------------- */
 
 struct gremlin_value gremlin_label_value(struct gremlin_graph *graph, struct slice label)
 {
@@ -30,8 +31,7 @@ static bool is_same(struct gremlin_value value, const struct document_value *sto
 }
 
 struct gremlin_value gremlin_partition_value(struct gremlin_graph *graph,
-                                             const struct document_value *components,
-                                             size_t count)
+                                             const struct document_value *components, size_t count)
 {
     struct gremlin_heap *heap = graph->options.heap;
     uint64_t hash = components[0].type == DOCUMENT_STRING
@@ -51,7 +51,8 @@ struct gremlin_value gremlin_partition_value(struct gremlin_graph *graph,
     return *place;
 }
 
-/* --- Keys ------------------------------------------------------------------------------------------ */
+/* --- Keys
+ * ------------------------------------------------------------------------------------------ */
 
 static bool component_of(const struct gremlin_value *value, struct arena *arena,
                          struct document_value *ret_component)
@@ -159,7 +160,8 @@ bool gremlin_element_key(const struct gremlin_graph *graph, struct gremlin_value
     return gremlin_partition_key(graph, element->partition, arena, ret_key);
 }
 
-/* --- Making them ------------------------------------------------------------------------------------ */
+/* --- Making them
+ * ------------------------------------------------------------------------------------ */
 
 void gremlin_element_fill(struct gremlin_graph *graph, struct gremlin_value value,
                           struct slice document)
@@ -210,8 +212,8 @@ static struct gremlin_value edge_of(struct gremlin_graph *graph, const struct gr
 
     /* references of their own: shared values change places */
     in.partition = gremlin_value_ref(in_partition_of(graph, head));
-    out.label = gremlin_value_ref(gremlin_label_value(
-        graph, head->out_label.data ? head->out_label : SLICE("vertex")));
+    out.label = gremlin_value_ref(
+        gremlin_label_value(graph, head->out_label.data ? head->out_label : SLICE("vertex")));
     in.label = gremlin_value_ref(
         gremlin_label_value(graph, head->in_label.data ? head->in_label : SLICE("vertex")));
     edge = gremlin_edge_new(heap, id, label, partition, &out, &in);
@@ -256,7 +258,8 @@ struct gremlin_value gremlin_vertex_head(struct gremlin_graph *graph, struct gre
     return vertex;
 }
 
-/* --- Properties ------------------------------------------------------------------------------------- */
+/* --- Properties
+ * ------------------------------------------------------------------------------------- */
 
 static bool is_wanted(struct slice name, const struct slice *keys, size_t count)
 {
@@ -282,10 +285,9 @@ static struct gremlin_properties *meta_decode(struct gremlin_heap *heap, struct 
         bool own = tagged && document_find(types.document, iter.key, &tag);
 
         gremlin_properties_add_take(
-            properties,
-            (struct gremlin_slot){
-                .key = gremlin_string(heap, iter.key),
-                .value = gremlin_stored_decode(heap, &iter.value, own ? &tag : NULL)});
+            properties, (struct gremlin_slot){
+                            .key = gremlin_string(heap, iter.key),
+                            .value = gremlin_stored_decode(heap, &iter.value, own ? &tag : NULL)});
     }
     return properties;
 }
@@ -294,8 +296,7 @@ static struct gremlin_properties *meta_decode(struct gremlin_heap *heap, struct 
 static struct gremlin_value bare_id(struct gremlin_heap *heap, struct gremlin_value vertex_id,
                                     struct slice name)
 {
-    struct slice id =
-        gremlin_is_string(vertex_id) ? gremlin_bytes(vertex_id) : SLICE_NONE;
+    struct slice id = gremlin_is_string(vertex_id) ? gremlin_bytes(vertex_id) : SLICE_NONE;
     uint8_t *data;
     struct gremlin_value text =
         gremlin_bytes_room(heap, GREMLIN_STRING, id.len + 1 + name.len, &data);
@@ -319,9 +320,9 @@ static void vertex_property_add(const struct gremlin_element *element,
     gremlin_stored_values_init(&values, &iter->value);
     while (gremlin_stored_values_next(&values, &value, &entry)) {
         bool tagged = entry.data && document_find(entry, SLICE("_type"), &tag);
-        struct gremlin_slot slot = {
-            .key = gremlin_value_ref(key),
-            .value = gremlin_stored_decode(heap, &value, tagged ? &tag : NULL)};
+        struct gremlin_slot slot = {.key = gremlin_value_ref(key),
+                                    .value =
+                                        gremlin_stored_decode(heap, &value, tagged ? &tag : NULL)};
 
         if (entry.data && document_find(entry, SLICE("id"), &id))
             slot.id = gremlin_stored_decode(heap, &id, NULL);
@@ -334,13 +335,12 @@ static void vertex_property_add(const struct gremlin_element *element,
 }
 
 static void edge_property_add(const struct gremlin_element *element,
-                              const struct document_iter *iter,
-                              const struct document_value *types, struct gremlin_properties *into)
+                              const struct document_iter *iter, const struct document_value *types,
+                              struct gremlin_properties *into)
 {
     struct gremlin_heap *heap = element->object.heap;
     struct document_value tag;
-    bool tagged = types->type == DOCUMENT_OBJECT &&
-                  document_find(types->document, iter->key, &tag);
+    bool tagged = types->type == DOCUMENT_OBJECT && document_find(types->document, iter->key, &tag);
 
     gremlin_properties_add_take(
         into, (struct gremlin_slot){
@@ -361,9 +361,9 @@ static void end_add(struct gremlin_heap *heap, struct slice name, struct gremlin
                     const struct slice *keys, size_t count, struct gremlin_properties *into)
 {
     if (is_wanted(name, keys, count) && !gremlin_is_null(partition))
-        gremlin_properties_add_take(
-            into, (struct gremlin_slot){.key = gremlin_string(heap, name),
-                                        .value = gremlin_value_ref(partition)});
+        gremlin_properties_add_take(into,
+                                    (struct gremlin_slot){.key = gremlin_string(heap, name),
+                                                          .value = gremlin_value_ref(partition)});
 }
 
 static void properties_add(const struct gremlin_element *element, struct slice document,

@@ -17,10 +17,10 @@
 #include <xxhash.h>
 
 enum {
-    PARALLEL_MIN = 64, /* vertices for which threads are worth it */
-    ROUND_PAGES = 4,   /* of rows that are put in order */
+    PARALLEL_MIN = 64,                  /* vertices for which threads are worth it */
+    ROUND_PAGES = 4,                    /* of rows that are put in order */
     ROUND_BYTES_MAX = 16 * 1024 * 1024, /* and their bytes */
-    WAVE_MAX = 16,     /* queries that run at the same time */
+    WAVE_MAX = 16,                      /* queries that run at the same time */
 };
 
 /* A vertex of the round that rows are matched with. */
@@ -29,8 +29,8 @@ struct source {
     struct partition_key key;
     bool keyed;
     uint64_t hash;
-    size_t input;       /* among all vertices */
-    uint32_t next;      /* 1 + another of the same slot */
+    size_t input;  /* among all vertices */
+    uint32_t next; /* 1 + another of the same slot */
     const struct partition_span *span;
 };
 
@@ -84,7 +84,8 @@ struct expand {
     size_t query_count;
 };
 
-/* --- Vertices of a round ---------------------------------------------------------------------------- */
+/* --- Vertices of a round
+ * ---------------------------------------------------------------------------- */
 
 static uint64_t source_hash(struct slice id)
 {
@@ -152,7 +153,8 @@ static void spans_find(struct expand *e)
     }
 }
 
-/* --- What a query selects ---------------------------------------------------------------------------- */
+/* --- What a query selects
+ * ---------------------------------------------------------------------------- */
 
 /* The tuple of an edge whose vertices alone are wanted: [source id, target id, target partition,
  * label of the other end, partition key ...]. */
@@ -211,7 +213,8 @@ struct edge_row {
     struct partition_key key;
 };
 
-static bool tuple_read(const struct expand *e, bool in, struct slice tuple, struct edge_row *ret_row)
+static bool tuple_read(const struct expand *e, bool in, struct slice tuple,
+                       struct edge_row *ret_row)
 {
     struct document_value components[PARTITION_PATHS_MAX];
     struct document_iter iter;
@@ -251,7 +254,8 @@ static bool row_read(const struct expand *e, bool in, struct slice bytes, struct
     return true;
 }
 
-/* --- Queries ------------------------------------------------------------------------------------------ */
+/* --- Queries
+ * ------------------------------------------------------------------------------------------ */
 
 static bool source_matches(const struct expand *e, const struct source *source,
                            const struct edge_row *row, bool in)
@@ -280,8 +284,9 @@ static void row_keep(struct query *query, struct slice bytes, uint32_t source)
         query->rows = rows;
         query->row_capacity = capacity;
     }
-    query->rows[query->row_count] = (struct row){
-        bytes, source, query->in, (uint64_t)(query - query->expand->queries) << 32 | query->row_count};
+    query->rows[query->row_count] =
+        (struct row){bytes, source, query->in,
+                     (uint64_t)(query - query->expand->queries) << 32 | query->row_count};
     query->row_count++;
 }
 
@@ -321,14 +326,13 @@ static bool plan_build(struct query *query, const struct slice *ids, size_t id_c
                            gremlin_one_of(SLICE("label"), e->labels, e->label_count, &build));
     for (size_t i = 0; i < e->edge_test_count; i++)
         filter = query_and(&build, filter, gremlin_test_expression(e->edge_tests[i], &build));
-    query->plan = (struct query_plan){
-        .query = {.filter = filter,
-                  .select = select_build(e, query->in, &build),
-                  .limit = UINT64_MAX},
-        .slot_count = 1,
-        .order = DOCUMENT_ORDER_SQL,
-        .order_free = true,
-        .fingerprint = 3};
+    query->plan = (struct query_plan){.query = {.filter = filter,
+                                                .select = select_build(e, query->in, &build),
+                                                .limit = UINT64_MAX},
+                                      .slot_count = 1,
+                                      .order = DOCUMENT_ORDER_SQL,
+                                      .order_free = true,
+                                      .fingerprint = 3};
     if (build.failed)
         *err = build.error;
     return !build.failed;
@@ -401,8 +405,7 @@ static bool in_queries(struct expand *e, const struct source **sorted, struct sl
                        struct error *err)
 {
     size_t scope_count, count;
-    const struct query_scope *scopes =
-        gremlin_graph_scopes(e->found.graph, e->round, &scope_count);
+    const struct query_scope *scopes = gremlin_graph_scopes(e->found.graph, e->round, &scope_count);
 
     qsort(sorted, e->source_count, sizeof *sorted, by_id);
     count = ids_of(sorted, e->source_count, ids);
@@ -435,8 +438,7 @@ static bool round_begin(struct expand *e, struct error *err)
     qsort(sorted, e->source_count, sizeof *sorted, by_span);
     if (e->reach != GREMLIN_REACH_IN && !out_queries(e, sorted, ids, err))
         return false;
-    return e->reach == GREMLIN_REACH_OUT ||
-           in_queries(e, sorted, ids + e->source_count, err);
+    return e->reach == GREMLIN_REACH_OUT || in_queries(e, sorted, ids + e->source_count, err);
 }
 
 static void round_end(struct expand *e)
@@ -449,7 +451,8 @@ static void round_end(struct expand *e)
     e->query_count = 0;
 }
 
-/* --- Pages of a round ------------------------------------------------------------------------------------ */
+/* --- Pages of a round
+ * ------------------------------------------------------------------------------------ */
 
 /* One page of one query; on any thread. */
 static void query_page(void *context, size_t number)
@@ -509,7 +512,8 @@ static int by_input(const void *left, const void *right)
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* --- Neighbours --------------------------------------------------------------------------------------------- */
+/* --- Neighbours
+ * --------------------------------------------------------------------------------------------- */
 
 /* The other ends of the rows of a page. */
 struct neighbours {
@@ -518,8 +522,8 @@ struct neighbours {
     const struct edge_row *edges;
     size_t count;
     struct items_reference *references;
-    size_t *places; /* of rows: which reference; SIZE_MAX: it is looked for by id */
-    size_t *first;  /* of references: the row that asked first */
+    size_t *places;                 /* of rows: which reference; SIZE_MAX: it is looked for by id */
+    size_t *first;                  /* of references: the row that asked first */
     struct gremlin_value *vertices; /* of rows */
 };
 
@@ -677,8 +681,8 @@ static bool neighbours_find(struct neighbours *n, bool heads, struct arena *aren
                             struct error *err)
 {
     for (size_t i = 0; i < n->count; i++)
-        n->vertices[i] = heads ? neighbour_head(n->e, &n->edges[i], n->rows[i].in)
-                               : GREMLIN_NOTHING;
+        n->vertices[i] =
+            heads ? neighbour_head(n->e, &n->edges[i], n->rows[i].in) : GREMLIN_NOTHING;
     if (heads)
         return true;
     n->references = ARENA_ARRAY(arena, struct items_reference, n->count + 1);
@@ -687,7 +691,8 @@ static bool neighbours_find(struct neighbours *n, bool heads, struct arena *aren
            neighbours_seek(n, arena, err);
 }
 
-/* --- Giving ------------------------------------------------------------------------------------ */
+/* --- Giving ------------------------------------------------------------------------------------
+ */
 
 static void edges_give(struct expand *e, const struct row *rows, size_t count)
 {
@@ -696,8 +701,7 @@ static void edges_give(struct expand *e, const struct row *rows, size_t count)
                                gremlin_element_of(e->found.graph, rows[i].bytes), GREMLIN_NOTHING);
 }
 
-static bool vertices_give(struct expand *e, const struct row *rows, size_t count,
-                          struct error *err)
+static bool vertices_give(struct expand *e, const struct row *rows, size_t count, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct edge_row *edges = ARENA_ARRAY(arena, struct edge_row, count);
@@ -821,7 +825,8 @@ static void expand_done(struct gremlin_found *found)
         gremlin_value_unref(e->vertices[i]);
 }
 
-/* --- Asking -------------------------------------------------------------------------------------- */
+/* --- Asking --------------------------------------------------------------------------------------
+ */
 
 static bool tests_compile(struct expand *e, const struct gremlin_condition *conditions,
                           size_t count, enum gremlin_element_kind kind,
@@ -870,8 +875,8 @@ bool gremlin_graph_expand(struct gremlin_graph *graph, const struct gremlin_expa
     found->has_edges = asked->want == GREMLIN_WANT_VERTICES_AND_EDGES;
     found->left = asked->limit ? asked->limit : UINT64_MAX;
     expand_copy(e, asked);
-    if (!tests_compile(e, asked->edge_conditions, asked->edge_condition_count,
-                       GREMLIN_ELEMENT_EDGE, &e->edge_tests, err) ||
+    if (!tests_compile(e, asked->edge_conditions, asked->edge_condition_count, GREMLIN_ELEMENT_EDGE,
+                       &e->edge_tests, err) ||
         !tests_compile(e, asked->vertex_conditions, asked->vertex_condition_count,
                        GREMLIN_ELEMENT_VERTEX, &e->vertex_tests, err))
         return false;
@@ -902,14 +907,14 @@ bool gremlin_graph_count_edges(struct gremlin_graph *graph, const struct gremlin
     return true;
 }
 
-/* --- Ends and heads -------------------------------------------------------------------------------- */
+/* --- Ends and heads
+ * -------------------------------------------------------------------------------- */
 
 static struct gremlin_value end_of(struct gremlin_graph *graph, struct gremlin_value edge, bool in)
 {
     const struct gremlin_end *end = in ? &gremlin_edge(edge)->in : &gremlin_edge(edge)->out;
-    struct gremlin_value label = gremlin_is_null(end->label)
-                                     ? gremlin_label_value(graph, SLICE("vertex"))
-                                     : end->label;
+    struct gremlin_value label =
+        gremlin_is_null(end->label) ? gremlin_label_value(graph, SLICE("vertex")) : end->label;
 
     return gremlin_vertex_head(graph, end->id, label, end->partition);
 }

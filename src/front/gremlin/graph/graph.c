@@ -3,7 +3,8 @@
 enum { PAGE_ROWS = 1000, TRANSACTION_BYTES = 64 * 1024 * 1024 };
 static const size_t page_bytes = 4 * 1024 * 1024;
 
-/* --- Keys --------------------------------------------------------------------------------------- */
+/* --- Keys ---------------------------------------------------------------------------------------
+ */
 
 static bool key_refuse(const struct partition_definition *definition, size_t path, const char *why,
                        struct error *err)
@@ -12,8 +13,8 @@ static bool key_refuse(const struct partition_definition *definition, size_t pat
                      SLICE_ARG(definition->texts[path]), why);
 }
 
-/* Edges have the key of their source, so it is a property that both can have: of one level, and none
- * that means something else. */
+/* Edges have the key of their source, so it is a property that both can have: of one level, and
+ * none that means something else. */
 static bool keys_check(struct gremlin_graph *graph, struct error *err)
 {
     const struct partition_definition *definition = &graph->space.definition->key;
@@ -30,8 +31,8 @@ static bool keys_check(struct gremlin_graph *graph, struct error *err)
         if (path->count != 1 || path->segments[0].kind != DOCUMENT_SEGMENT_PROPERTY)
             return key_refuse(definition, i, "it has to be of one level", err);
         if (slice_equal(path->segments[0].name, SLICE("id")))
-            return key_refuse(definition, i, "edges are kept with their source, whose id is another",
-                              err);
+            return key_refuse(definition, i,
+                              "edges are kept with their source, whose id is another", err);
         if (slice_equal(path->segments[0].name, SLICE("label")))
             return key_refuse(definition, i,
                               "edges are kept with their source, whose label is another", err);
@@ -62,7 +63,8 @@ bool gremlin_graph_renewed(struct gremlin_graph *graph)
     return keys_check(graph, &ignored);
 }
 
-/* --- Opening ------------------------------------------------------------------------------------ */
+/* --- Opening ------------------------------------------------------------------------------------
+ */
 
 static bool moment_take(void *self, struct query_request *request, struct error *err);
 
@@ -162,7 +164,8 @@ void gremlin_graph_definition(struct slice id, struct buf *out)
     document_end(out, whole);
 }
 
-/* --- What is known of it ------------------------------------------------------------------------ */
+/* --- What is known of it ------------------------------------------------------------------------
+ */
 
 struct gremlin_heap *gremlin_graph_heap(const struct gremlin_graph *graph)
 {
@@ -236,7 +239,8 @@ bool gremlin_graph_goes_on(const struct gremlin_graph *graph, struct error *err)
     return true;
 }
 
-/* --- The moment ----------------------------------------------------------------------------------- */
+/* --- The moment
+ * ----------------------------------------------------------------------------------- */
 
 /* Queries of a graph that reads one moment see its transaction on the node they are for. */
 static bool moment_take(void *self, struct query_request *request, struct error *err)
@@ -250,11 +254,10 @@ static bool moment_take(void *self, struct query_request *request, struct error 
     if (request->scope.kind == QUERY_SCOPE_RANGE)
         routing = request->scope.range.min;
     else if (request->scope.kind == QUERY_SCOPE_KEY)
-        routing = partition_route_range(&graph->space.definition->key, &request->scope.key, arena)
-                      .min;
+        routing =
+            partition_route_range(&graph->space.definition->key, &request->scope.key, arena).min;
     span = partition_map_find(graph->space.map, routing);
-    if (!gremlin_part_of(graph, span->node, &part, err) ||
-        !gremlin_part_overlay(graph, part, err))
+    if (!gremlin_part_of(graph, span->node, &part, err) || !gremlin_part_overlay(graph, part, err))
         return false;
     request->snapshot = transaction_snapshot(part->transaction);
     request->snapshot_of = part->engine;

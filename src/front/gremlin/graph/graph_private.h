@@ -2,12 +2,12 @@
 #pragma once
 
 #include "catalogue/container_space.h"
+#include "front/fan_out.h"
 #include "front/gremlin/graph/condition.h"
 #include "front/gremlin/graph/graph.h"
 #include "front/gremlin/graph/stored.h"
 #include "front/gremlin/value/container.h"
 #include "front/gremlin/value/element.h"
-#include "front/fan_out.h"
 #include "query/run.h"
 #include "query/run/fetch.h"
 
@@ -16,7 +16,8 @@ enum {
     GREMLIN_INTERNED = 64, /* labels and partition keys that are shared by elements */
 };
 
-/* What elements know of their graph: on the heap, as long as that lives. graph NULL: it has gone. */
+/* What elements know of their graph: on the heap, as long as that lives. graph NULL: it has gone.
+ */
 struct gremlin_link {
     struct gremlin_graph *graph;
 };
@@ -52,8 +53,8 @@ struct gremlin_graph {
     struct gremlin_graph_options options; /* container: a reference */
     struct item_space space;
     struct rid rid;
-    struct arena *arena;     /* of names and the bound */
-    struct front_call call;  /* what queries need of the call it works for */
+    struct arena *arena;    /* of names and the bound */
+    struct front_call call; /* what queries need of the call it works for */
     struct front_moment moment;
     bool entered;
 
@@ -82,7 +83,8 @@ struct gremlin_graph {
 /* After another map: keys and nodes are looked at again. False: it can be a graph no longer. */
 bool gremlin_graph_renewed(struct gremlin_graph *graph);
 
-/* --- Elements (element.c) ---------------------------------------------------------------------- */
+/* --- Elements (element.c) ----------------------------------------------------------------------
+ */
 
 struct gremlin_names gremlin_graph_names(const struct gremlin_graph *graph);
 
@@ -104,8 +106,7 @@ struct slice gremlin_element_document(const struct gremlin_element *element);
 /* Text and partition key values as values that elements share; borrowed. */
 struct gremlin_value gremlin_label_value(struct gremlin_graph *graph, struct slice label);
 struct gremlin_value gremlin_partition_value(struct gremlin_graph *graph,
-                                             const struct document_value *components,
-                                             size_t count);
+                                             const struct document_value *components, size_t count);
 
 /* The components of a partition key that a value stands for, in the arena. False: it is none. */
 bool gremlin_partition_key(const struct gremlin_graph *graph, struct gremlin_value partition,
@@ -116,10 +117,10 @@ bool gremlin_partition_key_stored(const struct gremlin_graph *graph,
                                   struct partition_key *ret_key);
 /* Key and id of an element; false: its partition key is not known. */
 bool gremlin_element_key(const struct gremlin_graph *graph, struct gremlin_value element,
-                         struct arena *arena, struct partition_key *ret_key,
-                         struct slice *ret_id);
+                         struct arena *arena, struct partition_key *ret_key, struct slice *ret_id);
 
-/* --- Reading (read.c) --------------------------------------------------------------------------- */
+/* --- Reading (read.c) ---------------------------------------------------------------------------
+ */
 
 /* One page of a plan. */
 struct gremlin_reading {
@@ -145,8 +146,8 @@ void gremlin_reading_count(struct gremlin_graph *graph, const struct gremlin_rea
 NODISCARD bool gremlin_reading_all(struct gremlin_graph *graph, struct gremlin_reading *reading,
                                    struct error *err);
 
-/* The parts of the container that one query can read: one, unless the graph reads one moment and the
- * container is on several nodes. In the arena. */
+/* The parts of the container that one query can read: one, unless the graph reads one moment and
+ * the container is on several nodes. In the arena. */
 const struct query_scope *gremlin_graph_scopes(struct gremlin_graph *graph, struct arena *arena,
                                                size_t *ret_count);
 
@@ -192,7 +193,8 @@ void *gremlin_found_new(struct gremlin_graph *graph, size_t size);
 void gremlin_found_add_take(struct gremlin_found *found, size_t input, struct gremlin_value element,
                             struct gremlin_value edge);
 
-/* --- Transactions (transact.c) -------------------------------------------------------------------- */
+/* --- Transactions (transact.c)
+ * -------------------------------------------------------------------- */
 
 /* The part of a partition key's node, opened if need be. */
 NODISCARD bool gremlin_part_of(struct gremlin_graph *graph, uint32_t node,

@@ -4,7 +4,8 @@
 #include "front/kit/queries.h"
 #include "query/expression/item.h"
 
-/* --- Plans -------------------------------------------------------------------------------------- */
+/* --- Plans --------------------------------------------------------------------------------------
+ */
 
 bool gremlin_reading_run(struct gremlin_graph *graph, struct gremlin_reading *reading,
                          struct error *err)
@@ -79,8 +80,8 @@ const struct query_scope *gremlin_graph_scopes(struct gremlin_graph *graph, stru
             scopes[kept - 1].range.max = spans[i].max;
             continue;
         }
-        scopes[kept++] = (struct query_scope){.kind = QUERY_SCOPE_RANGE,
-                                              .range = {spans[i].min, spans[i].max}};
+        scopes[kept++] =
+            (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = {spans[i].min, spans[i].max}};
     }
     if (!kept)
         scopes[kept++] = (struct query_scope){.kind = QUERY_SCOPE_CONTAINER};
@@ -122,7 +123,8 @@ struct query_executor gremlin_graph_executor(const struct gremlin_graph *graph,
     return front_fan_out(helpers);
 }
 
-/* --- Keys --------------------------------------------------------------------------------------- */
+/* --- Keys ---------------------------------------------------------------------------------------
+ */
 
 struct fetching {
     struct gremlin_graph *graph;
@@ -170,8 +172,8 @@ enum { FETCH_BYTES_MAX = 32 * 1024 * 1024 };
 
 /* The references of one node, or all where nothing keeps them apart. */
 static bool node_read(struct gremlin_graph *graph, const struct gremlin_fetch *fetch,
-                       const struct items_reference *references, const size_t *places, size_t count,
-                       struct gremlin_part *part, struct error *err)
+                      const struct items_reference *references, const size_t *places, size_t count,
+                      struct gremlin_part *part, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct fetching f = {.graph = graph, .fetch = fetch, .places = places, .arena = arena};
@@ -222,8 +224,7 @@ static bool node_fetch(struct gremlin_graph *graph, const struct gremlin_fetch *
 static uint32_t node_of(const struct gremlin_graph *graph, const struct items_reference *reference,
                         struct arena *arena)
 {
-    struct slice logical =
-        item_logical(&graph->space.definition->key, &reference->key, arena);
+    struct slice logical = item_logical(&graph->space.definition->key, &reference->key, arena);
 
     return partition_map_find(graph->space.map, logical)->node;
 }
@@ -275,7 +276,8 @@ bool gremlin_graph_fetch(struct gremlin_graph *graph, const struct gremlin_fetch
     return true;
 }
 
-/* --- Elements found ------------------------------------------------------------------------------- */
+/* --- Elements found
+ * ------------------------------------------------------------------------------- */
 
 void *gremlin_found_new(struct gremlin_graph *graph, size_t size)
 {
@@ -318,8 +320,8 @@ void gremlin_found_add_take(struct gremlin_found *found, size_t input, struct gr
         found->elements = memory_realloc(
             found->elements, memory_array_size(found->capacity, sizeof *found->elements));
         if (found->has_edges)
-            found->edges = memory_realloc(
-                found->edges, memory_array_size(found->capacity, sizeof *found->edges));
+            found->edges = memory_realloc(found->edges,
+                                          memory_array_size(found->capacity, sizeof *found->edges));
         if (found->has_inputs)
             found->inputs = memory_realloc(
                 found->inputs, memory_array_size(found->capacity, sizeof *found->inputs));

@@ -35,7 +35,8 @@ struct reference {
     struct partition_key key;
 };
 
-/* --- References ---------------------------------------------------------------------------------- */
+/* --- References ----------------------------------------------------------------------------------
+ */
 
 /* A list [key, id], or [key, key, id]. */
 static bool pair_of(const struct gremlin_graph *graph, const struct gremlin_list *list,
@@ -140,7 +141,8 @@ static void references_copy(struct search *search, const struct gremlin_search *
     search->references = list;
 }
 
-/* --- The plan ------------------------------------------------------------------------------------ */
+/* --- The plan ------------------------------------------------------------------------------------
+ */
 
 static void tests_compile(struct search *search, const struct gremlin_search *asked)
 {
@@ -149,8 +151,8 @@ static void tests_compile(struct search *search, const struct gremlin_search *as
     search->tests =
         ARENA_ARRAY(search->found.arena, const struct gremlin_test *, asked->condition_count + 1);
     for (size_t i = 0; i < asked->condition_count; i++)
-        search->tests[search->test_count++] = gremlin_test_compile(
-            &asked->conditions[i], asked->kind, &names, search->found.arena);
+        search->tests[search->test_count++] =
+            gremlin_test_compile(&asked->conditions[i], asked->kind, &names, search->found.arena);
 }
 
 static bool tests_hold(const struct search *search, struct slice document)
@@ -239,7 +241,8 @@ static void search_done(struct gremlin_found *found)
     arena_free(((struct search *)found)->page_arena);
 }
 
-/* --- By reference --------------------------------------------------------------------------------- */
+/* --- By reference
+ * --------------------------------------------------------------------------------- */
 
 struct batch {
     struct search *search;
@@ -255,7 +258,8 @@ struct batch {
     size_t other_count, other_capacity;
 };
 
-static bool keyed_take(void *self, size_t reference, struct slice document, struct error *err UNUSED)
+static bool keyed_take(void *self, size_t reference, struct slice document,
+                       struct error *err UNUSED)
 {
     struct batch *batch = self;
     struct gremlin_value element;
@@ -302,9 +306,9 @@ static void others_add_take(struct batch *batch, size_t place, struct gremlin_va
         batch->other_capacity = batch->other_capacity ? 2 * batch->other_capacity : 16;
         batch->others = memory_realloc(
             batch->others, memory_array_size(batch->other_capacity, sizeof *batch->others));
-        batch->other_places = memory_realloc(
-            batch->other_places,
-            memory_array_size(batch->other_capacity, sizeof *batch->other_places));
+        batch->other_places =
+            memory_realloc(batch->other_places,
+                           memory_array_size(batch->other_capacity, sizeof *batch->other_places));
     }
     batch->other_places[batch->other_count] = place;
     batch->others[batch->other_count++] = element;
@@ -314,8 +318,7 @@ static void others_add_take(struct batch *batch, size_t place, struct gremlin_va
 static bool sought_take(void *self, const struct document_value *value, struct error *err UNUSED)
 {
     struct batch *batch = self;
-    struct gremlin_value element =
-        gremlin_element_of(batch->search->found.graph, value->document);
+    struct gremlin_value element = gremlin_element_of(batch->search->found.graph, value->document);
     struct slice id;
 
     if (gremlin_is_null(element))
@@ -417,10 +420,10 @@ static bool references_next(struct gremlin_found *found, size_t want UNUSED, str
 {
     struct search *search = (struct search *)found;
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct batch batch = {.search = search,
-                          .references = search->references + search->reference_at,
-                          .count = MIN(search->reference_count - search->reference_at,
-                                       (size_t)GREMLIN_CHUNK)};
+    struct batch batch = {
+        .search = search,
+        .references = search->references + search->reference_at,
+        .count = MIN(search->reference_count - search->reference_at, (size_t)GREMLIN_CHUNK)};
     bool fine;
 
     batch.values = ARENA_ARRAY(arena, struct gremlin_value, batch.count);
@@ -433,7 +436,8 @@ static bool references_next(struct gremlin_found *found, size_t want UNUSED, str
     return fine;
 }
 
-/* --- Searching ------------------------------------------------------------------------------------ */
+/* --- Searching
+ * ------------------------------------------------------------------------------------ */
 
 static bool conditions_check(const struct gremlin_condition *conditions, size_t count,
                              struct error *err)
@@ -470,7 +474,8 @@ bool gremlin_graph_search(struct gremlin_graph *graph, const struct gremlin_sear
     return true;
 }
 
-/* --- Counting ------------------------------------------------------------------------------------- */
+/* --- Counting
+ * ------------------------------------------------------------------------------------- */
 
 static bool count_take(void *self, const struct document_value *value, struct error *err UNUSED)
 {

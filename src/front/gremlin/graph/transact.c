@@ -11,7 +11,8 @@
 
 enum { WRITTEN_FIRST = 64 };
 
-/* --- Parts -------------------------------------------------------------------------------------- */
+/* --- Parts --------------------------------------------------------------------------------------
+ */
 
 static struct memory_meter *meter_of(const struct gremlin_graph *graph)
 {
@@ -122,7 +123,8 @@ void gremlin_graph_let_go(struct gremlin_graph *graph)
     graph->reads_moment = graph->options.one_moment;
 }
 
-/* --- What was written ------------------------------------------------------------------------------ */
+/* --- What was written
+ * ------------------------------------------------------------------------------ */
 
 static struct slice written_key(const struct gremlin_graph *graph, const struct partition_key *key,
                                 struct slice id, struct arena *arena)
@@ -198,7 +200,8 @@ static void written_set(struct gremlin_graph *graph, const struct partition_key 
     written->document = document;
 }
 
-/* --- Writing and reading ----------------------------------------------------------------------------- */
+/* --- Writing and reading
+ * ----------------------------------------------------------------------------- */
 
 static bool may_write(const struct gremlin_graph *graph, const struct partition_key *key,
                       struct error *err)
@@ -206,8 +209,7 @@ static bool may_write(const struct gremlin_graph *graph, const struct partition_
     if (graph->options.readonly)
         return error_set(err, ERROR_FORBIDDEN, "the key or token used may only read");
     if (graph->bound && !partition_key_starts_with(key, &graph->only))
-        return error_set(err, ERROR_FORBIDDEN,
-                         "the resource token is for another partition key");
+        return error_set(err, ERROR_FORBIDDEN, "the resource token is for another partition key");
     return true;
 }
 
@@ -246,7 +248,8 @@ bool gremlin_graph_get(struct gremlin_graph *graph, const struct partition_key *
     return true;
 }
 
-/* --- The end ------------------------------------------------------------------------------------------ */
+/* --- The end
+ * ------------------------------------------------------------------------------------------ */
 
 bool gremlin_graph_is_written(const struct gremlin_graph *graph)
 {

@@ -5,7 +5,8 @@
 
 #include "item/transaction.h"
 
-/* --- New elements ----------------------------------------------------------------------------------- */
+/* --- New elements
+ * ----------------------------------------------------------------------------------- */
 
 static bool exists(struct error *err)
 {
@@ -215,7 +216,8 @@ bool gremlin_graph_add_edge(struct gremlin_graph *graph, const struct gremlin_ne
     return true;
 }
 
-/* --- Changes --------------------------------------------------------------------------------------------- */
+/* --- Changes
+ * --------------------------------------------------------------------------------------------- */
 
 /* The element's document as the transaction has it. */
 static bool current(struct gremlin_graph *graph, struct gremlin_value element, struct arena *arena,
@@ -301,7 +303,9 @@ bool gremlin_graph_assign(struct gremlin_graph *graph, const struct gremlin_valu
            replace(graph, *element, &key, id, before, document, err);
 }
 
-/* --- Dropping ----------------------------------------------------------------------------------------------- */
+/* --- Dropping
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static bool element_drop(struct gremlin_graph *graph, struct gremlin_value element,
                          struct error *err)

@@ -11,7 +11,8 @@
 
 #include "document/json.h"
 
-/* --- Short words -------------------------------------------------------------------------------- */
+/* --- Short words --------------------------------------------------------------------------------
+ */
 
 static struct gremlin_value text(struct graph_bench *bench, const char *of)
 {
@@ -37,8 +38,8 @@ static bool vertex_try(struct graph_bench *bench, struct gremlin_graph *graph, c
         list[vertex.property_count++] =
             (struct gremlin_assignment){.key = SLICE("pk"), .value = key};
     for (size_t i = 0; i < count; i++)
-        list[vertex.property_count++] = (struct gremlin_assignment){
-            .key = slice_of_text(more[i].key), .value = more[i].value};
+        list[vertex.property_count++] =
+            (struct gremlin_assignment){.key = slice_of_text(more[i].key), .value = more[i].value};
     fine = gremlin_graph_add_vertex(graph, &vertex, ret_vertex, err);
     gremlin_value_unref(name);
     gremlin_value_unref(key);
@@ -196,15 +197,15 @@ static void modern(struct graph_bench *bench, struct gremlin_graph *graph, bool 
     static const struct {
         const char *id, *label, *name;
         int age;
-    } vertices[] = {{"1", "person", "marko", 29}, {"2", "person", "vadas", 27},
-                    {"3", "software", "lop", 0},  {"4", "person", "josh", 32},
+    } vertices[] = {{"1", "person", "marko", 29},   {"2", "person", "vadas", 27},
+                    {"3", "software", "lop", 0},    {"4", "person", "josh", 32},
                     {"5", "software", "ripple", 0}, {"6", "person", "peter", 35}};
     static const struct {
         const char *id, *label;
         int from, to;
         double weight;
-    } edges[] = {{"7", "knows", 1, 2, 0.5},   {"8", "knows", 1, 4, 1.0},
-                 {"9", "created", 1, 3, 0.4}, {"10", "created", 4, 5, 1.0},
+    } edges[] = {{"7", "knows", 1, 2, 0.5},    {"8", "knows", 1, 4, 1.0},
+                 {"9", "created", 1, 3, 0.4},  {"10", "created", 4, 5, 1.0},
                  {"11", "created", 4, 3, 0.4}, {"12", "created", 6, 3, 0.2}};
     struct gremlin_value made[7];
 
@@ -213,8 +214,7 @@ static void modern(struct graph_bench *bench, struct gremlin_graph *graph, bool 
         struct property more[] = {{"name", name}, {"age", gremlin_int(vertices[i].age)}};
 
         made[i + 1] = vertex_with(bench, graph, vertices[i].label, vertices[i].id,
-                                  keyed ? vertices[i].name : NULL, more,
-                                  vertices[i].age ? 2 : 1);
+                                  keyed ? vertices[i].name : NULL, more, vertices[i].age ? 2 : 1);
         gremlin_value_unref(name);
     }
     for (size_t i = 0; i < ARRAY_LEN(edges); i++)
@@ -225,7 +225,8 @@ static void modern(struct graph_bench *bench, struct gremlin_graph *graph, bool 
     commit(graph);
 }
 
-/* --- Stories ------------------------------------------------------------------------------------- */
+/* --- Stories -------------------------------------------------------------------------------------
+ */
 
 static void what_is_written_is_found(void **state)
 {
@@ -259,7 +260,8 @@ static void what_is_written_is_found(void **state)
         assert_int_equal(count_of(graph, &asked), 2);
         gremlin_value_unref(condition.operand);
         assert_int_equal(count_of(graph, &(struct gremlin_search){0}), 6);
-        assert_int_equal(count_of(graph, &(struct gremlin_search){.kind = GREMLIN_ELEMENT_EDGE}), 6);
+        assert_int_equal(count_of(graph, &(struct gremlin_search){.kind = GREMLIN_ELEMENT_EDGE}),
+                         6);
     }
 }
 
@@ -322,12 +324,12 @@ static struct gremlin_value find(struct graph_bench *bench, struct gremlin_graph
     struct gremlin_page page;
     struct error err = {0};
 
-    assert_ok(gremlin_graph_search(graph,
-                                   &(struct gremlin_search){.kind = kind,
-                                                            .references = &reference,
-                                                            .reference_count = 1},
-                                   &found, &err),
-              &err);
+    assert_ok(
+        gremlin_graph_search(
+            graph,
+            &(struct gremlin_search){.kind = kind, .references = &reference, .reference_count = 1},
+            &found, &err),
+        &err);
     assert_ok(gremlin_found_next(found, 0, &page, &err), &err);
     if (page.count)
         got = gremlin_value_ref(page.elements[0]);
@@ -367,10 +369,10 @@ static void edges_lead_both_ways(void **state)
         graph = graph_bench_graph(bench, id);
         modern(bench, graph, keyed);
         for (int heads = 0; heads < 2; heads++) {
-            assert_string_equal(expand(bench, graph, "1",
-                                       (struct gremlin_expansion){.want = GREMLIN_WANT_VERTICES,
-                                                                  .heads = heads}),
-                                "2 3 4");
+            assert_string_equal(
+                expand(bench, graph, "1",
+                       (struct gremlin_expansion){.want = GREMLIN_WANT_VERTICES, .heads = heads}),
+                "2 3 4");
             assert_string_equal(expand(bench, graph, "3",
                                        (struct gremlin_expansion){.reach = GREMLIN_REACH_IN,
                                                                   .want = GREMLIN_WANT_VERTICES,
@@ -382,10 +384,9 @@ static void edges_lead_both_ways(void **state)
                                                                   .heads = heads}),
                                 "1 3 5");
         }
-        assert_string_equal(
-            expand(bench, graph, "1",
-                   (struct gremlin_expansion){.labels = &knows, .label_count = 1}),
-            "7 8");
+        assert_string_equal(expand(bench, graph, "1",
+                                   (struct gremlin_expansion){.labels = &knows, .label_count = 1}),
+                            "7 8");
         light.operand = predicate(bench, "lt", gremlin_double(0.45));
         assert_string_equal(expand(bench, graph, "1",
                                    (struct gremlin_expansion){.edge_conditions = &light,
@@ -400,10 +401,10 @@ static void edges_lead_both_ways(void **state)
             "4");
         gremlin_value_unref(light.operand);
         gremlin_value_unref(old.operand);
-        assert_string_equal(expand(bench, graph, "1",
-                                   (struct gremlin_expansion){.want = GREMLIN_WANT_VERTICES,
-                                                              .limit = 1}),
-                            "2");
+        assert_string_equal(
+            expand(bench, graph, "1",
+                   (struct gremlin_expansion){.want = GREMLIN_WANT_VERTICES, .limit = 1}),
+            "2");
     }
 }
 
@@ -445,8 +446,7 @@ static void writes_are_seen_at_once_and_kept_by_the_commit_alone(void **state)
     other = graph_bench_graph(bench, "keyed");
     modern(bench, graph, true);
     name = text(bench, "lena");
-    vertex = vertex_with(bench, graph, "person", "20", "lena",
-                         &(struct property){"name", name}, 1);
+    vertex = vertex_with(bench, graph, "person", "20", "lena", &(struct property){"name", name}, 1);
     assert_string_equal(having(bench, graph, "name", name), "20");
     assert_string_equal(having(bench, other, "name", name), "");
     assert_ok(gremlin_graph_assign(graph, &vertex, &age, 1, &err), &err);
@@ -655,12 +655,11 @@ static void graphs_refuse_keys_that_edges_cannot_share(void **state)
         assert_ok(catalogue_container_open(bench->bench->catalogue, SLICE("a"), SLICE("d"), id,
                                            &container, &err),
                   &err);
-        assert_fails(
-            gremlin_graph_new(&(struct gremlin_graph_options){.services = &bench->services,
-                                                              .container = container,
-                                                              .heap = bench->heap},
-                              &graph, &err),
-            &err, ERROR_NOT_SUPPORTED);
+        assert_fails(gremlin_graph_new(&(struct gremlin_graph_options){.services = &bench->services,
+                                                                       .container = container,
+                                                                       .heap = bench->heap},
+                                       &graph, &err),
+                     &err, ERROR_NOT_SUPPORTED);
     }
 }
 
@@ -674,8 +673,8 @@ static void hierarchical_keys_route(void **state)
     graph_bench_container(bench, "deep", "\"/t\",\"/u\"", 4);
     graph = graph_bench_graph(bench, "deep");
     for (int i = 0; i < 2; i++) {
-        const struct gremlin_assignment list[] = {
-            {.key = SLICE("t"), .value = a}, {.key = SLICE("u"), .value = gremlin_int(i)}};
+        const struct gremlin_assignment list[] = {{.key = SLICE("t"), .value = a},
+                                                  {.key = SLICE("u"), .value = gremlin_int(i)}};
         struct gremlin_new_vertex vertex = {
             .label = SLICE("x"), .properties = list, .property_count = 2};
 
@@ -705,9 +704,10 @@ static void items_of_the_nosql_api_are_vertices(void **state)
     struct error err = {0};
 
     graph_bench_container(bench, "keyed", "\"/pk\"", 2);
-    graph_bench_item(bench, "keyed",
-                     "{\"id\":\"1\",\"label\":\"x\",\"pk\":\"a\",\"name\":[{\"id\":\"n\",\"_value\":"
-                     "\"Ann\",\"_meta\":{\"since\":1}}],\"plain\":\"bare\"}");
+    graph_bench_item(
+        bench, "keyed",
+        "{\"id\":\"1\",\"label\":\"x\",\"pk\":\"a\",\"name\":[{\"id\":\"n\",\"_value\":"
+        "\"Ann\",\"_meta\":{\"since\":1}}],\"plain\":\"bare\"}");
     graph_bench_item(bench, "keyed", "{\"id\":\"2\",\"pk\":\"a\"}");
     graph_bench_item(bench, "keyed",
                      "{\"id\":\"e\",\"label\":\"knows\",\"_isEdge\":true,\"_vertexId\":\"1\","
@@ -740,7 +740,8 @@ static void who_may_only_read_writes_nothing(void **state)
     graph_bench_container(bench, "fixed", NULL, 1);
     graph = graph_bench_graph(bench, "fixed");
     modern(bench, graph, false);
-    reader = graph_bench_graph_with(bench, "fixed", (struct gremlin_graph_options){.readonly = true});
+    reader =
+        graph_bench_graph_with(bench, "fixed", (struct gremlin_graph_options){.readonly = true});
     assert_fails(vertex_try(bench, reader, "x", "9", NULL, NULL, 0, &vertex, &err), &err,
                  ERROR_FORBIDDEN);
     vertex = find(bench, reader, GREMLIN_ELEMENT_VERTEX, "1");
@@ -765,10 +766,10 @@ static void a_bound_graph_is_that_of_its_key(void **state)
     assert_string_equal(all(bench, bound, GREMLIN_ELEMENT_VERTEX), "1");
     assert_string_equal(all(bench, bound, GREMLIN_ELEMENT_EDGE), "7 8 9");
     for (int heads = 0; heads < 2; heads++)
-        assert_string_equal(expand(bench, bound, "1",
-                                   (struct gremlin_expansion){.want = GREMLIN_WANT_VERTICES,
-                                                              .heads = heads}),
-                            "");
+        assert_string_equal(
+            expand(bench, bound, "1",
+                   (struct gremlin_expansion){.want = GREMLIN_WANT_VERTICES, .heads = heads}),
+            "");
     vertex = find(bench, graph, GREMLIN_ELEMENT_VERTEX, "2");
     assert_fails(gremlin_graph_drop(bound, &vertex, 1, &err), &err, ERROR_FORBIDDEN);
     gremlin_value_unref(vertex);
@@ -799,8 +800,7 @@ static void what_takes_too_long_or_too_much_ends(void **state)
     gremlin_found_free(found);
     gremlin_graph_set_deadline(graph, 0);
     small = graph_bench_graph_with(
-        bench, "fixed",
-        (struct gremlin_graph_options){.limits = {.transaction_bytes_max = 20000}});
+        bench, "fixed", (struct gremlin_graph_options){.limits = {.transaction_bytes_max = 20000}});
     filler = text(bench, "some text that takes some room in a transaction");
     for (int i = 0; fine && i < 1000; i++) {
         struct slice id = arena_printf(bench->arena, "many%d", i);
