@@ -156,11 +156,11 @@ bool gremlin_big_value(struct gremlin_heap *heap, enum gremlin_type type,
     CLEANUP(buf_done) struct buf buf;
     char *digits;
 
+    buf_init(&buf, BUF_DEFAULT_MAX);
     if (is_too_long(big->coefficient) || big->scale > GREMLIN_SCALE_MAX ||
         big->scale < -(int64_t)GREMLIN_SCALE_MAX)
         return false;
     assert(type == GREMLIN_BIG_DECIMAL || big->scale == 0);
-    buf_init(&buf, BUF_DEFAULT_MAX);
     digits = must(BN_bn2dec(big->coefficient));
     decimal_write(digits, big->scale, &buf);
     OPENSSL_free(digits);

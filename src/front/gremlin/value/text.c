@@ -439,9 +439,9 @@ struct gremlin_value gremlin_value_text(struct gremlin_heap *heap, struct gremli
 {
     CLEANUP(buf_done) struct buf buf;
 
+    buf_init(&buf, BUF_DEFAULT_MAX);
     if (value.type == GREMLIN_STRING)
         return gremlin_value_ref(value);
-    buf_init(&buf, BUF_DEFAULT_MAX);
     write_text(value, &buf, 0);
     return gremlin_string(heap, buf_slice(&buf));
 }

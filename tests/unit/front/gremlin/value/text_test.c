@@ -66,6 +66,7 @@ static void elements_and_containers_show(void **state UNUSED)
               heap, gremlin_path_extend(heap, NULL, a, GREMLIN_NOTHING), list, GREMLIN_NOTHING)),
           "path[v[1], [1, null]]");
     shows(heap, gremlin_date(0), "1970-01-01T00:00:00Z");
+    shows(heap, text(heap, "itself"), "itself");
 }
 
 static void dates_are_read_and_written(void **state UNUSED)
