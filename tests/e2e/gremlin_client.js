@@ -1,7 +1,7 @@
 // What tests of cases and of random traversals share: graphs over one and several partitions, and a client that keeps the types of results
 // and sends bytecode made of scripts.
 import assert from 'node:assert/strict';
-import { authenticator, drivers, url, v3 } from './gremlin.js';
+import { drivers, url, v3 } from './gremlin.js';
 import { bytecodeOf, parseScript, sameBag, TypedReader } from './gremlin_notation.js';
 import { signed } from './rest.js';
 
@@ -26,7 +26,7 @@ export function casesClient(t, server, way, graph) {
   const { driver, structure } = drivers['3.7'];
   const writer = new structure.io.GraphSON3Writer({ serializers: { raw: { canBeUsedFor: (value) => value instanceof Raw, serialize: ({ json }) => json } } });
   const client = new driver.Client(url(server), {
-    traversalSource: 'g', mimeType: v3, reader: new TypedReader(), writer, authenticator: authenticator('3.7', { database: way.database, graph }),
+    traversalSource: `${way.database}.${graph}`, mimeType: v3, reader: new TypedReader(), writer,
   });
   t.after(() => client.close().catch(() => {}));
   return client;

@@ -84,6 +84,7 @@ class Parser {
     if (!this.is('..')) return first;
     this.take('..');
     const last = this.operand();
+    if (!isFinite(first.v)) throw new Error('a range of letters');
     const items = [];
     for (let i = Number(first.v); i <= Number(last.v); i++) items.push(num('i', i));
     return { k: 'list', items };
@@ -241,7 +242,9 @@ export function graphson(x) {
   if (x === null || typeof x === 'boolean') return x;
   switch (x.k) {
     case 'str': return x.v;
-    case 'num': return typed(typeNames[x.t], /^-?Infinity|NaN/.test(x.v) ? x.v : Number(x.v));
+    case 'num':
+      if (/^-?\d+$/.test(x.v) && !Number.isSafeInteger(Number(x.v))) throw new Error(`${x.v} is no number of JavaScript`);
+      return typed(typeNames[x.t], /^-?Infinity|NaN/.test(x.v) ? x.v : Number(x.v));
     case 'list': return typed('g:List', x.items.map(graphson));
     case 'set': return typed('g:Set', x.items.map(graphson));
     case 'map': return typed('g:Map', x.e.flat().map(graphson));
