@@ -111,7 +111,8 @@ struct gremlin_row *gremlin_table_row(struct gremlin_value value, struct gremlin
     uint64_t hash = gremlin_hash(key, gremlin_heap_seed(table->object.heap));
     struct gremlin_row *row = row_find(table, hash, key);
 
-    *ret_new = !row;
+    if (ret_new)
+        *ret_new = !row;
     if (row)
         return row;
     if (table->count == table->capacity) {

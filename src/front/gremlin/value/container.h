@@ -66,7 +66,7 @@ static inline struct gremlin_value gremlin_map_new(struct gremlin_heap *heap)
 
 /* The row of a key; NULL: there is none. Good until the table grows. */
 struct gremlin_row *gremlin_table_find(struct gremlin_value table, struct gremlin_value key);
-/* The row of a key, made if it is not there yet, with the value null. */
+/* The row of a key, made if it is not there yet, with the value null. ret_new may be NULL. */
 struct gremlin_row *gremlin_table_row(struct gremlin_value table, struct gremlin_value key,
                                       bool *ret_new);
 
