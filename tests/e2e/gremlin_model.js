@@ -44,7 +44,7 @@ export function holds(p, value) {
     case 'lte': return comparable(value, a) && order(value, a) <= 0;
     case 'between': return comparable(value, a) && comparable(value, b) && order(value, a) >= 0 && order(value, b) < 0;
     case 'inside': return comparable(value, a) && comparable(value, b) && order(value, a) > 0 && order(value, b) < 0;
-    case 'outside': return comparable(value, a) && comparable(value, b) && (order(value, a) < 0 || order(value, b) > 0);
+    case 'outside': return (comparable(value, a) && order(value, a) < 0) || (comparable(value, b) && order(value, b) > 0);
     case 'within': return p.args.flatMap((one) => one?.items ?? [one]).some((one) => equal(one, value));
     case 'without': return !p.args.flatMap((one) => one?.items ?? [one]).some((one) => equal(one, value));
     case 'startingWith': return value?.k === 'str' && value.v.startsWith(a.v);
@@ -71,11 +71,14 @@ const modulators = new Set(['by', 'with', 'times', 'until', 'emit', 'option']);
 function grouped(steps) {
   const all = [];
   let before = [];
+  const ends = ({ name }) => name === 'times' || name === 'until';
   for (const step of steps) {
-    const loop = ['times', 'until', 'emit'].includes(step.name);
-    if (loop && all.at(-1)?.name !== 'repeat') before.push(step);
+    const loop = ends(step) || step.name === 'emit';
+    const last = all.at(-1);
+    const taken = loop && last?.name === 'repeat' && [...last.before, ...last.after].some((one) => (ends(one) ? ends(step) : step.name === 'emit'));
+    if (loop && (last?.name !== 'repeat' || taken || before.length)) before.push(step);
     else if (step.name === 'repeat') all.push({ ...step, before, after: [] }), (before = []);
-    else if (loop) all.at(-1).after.push(step);
+    else if (loop) last.after.push(step);
     else if (modulators.has(step.name)) (all.at(-1).by ??= []).push(step);
     else all.push({ ...step });
   }
@@ -191,7 +194,7 @@ export class Model {
       case 'otherV': return each((t) => [t.path.at(-2).at === t.at.from ? t.at.to : t.at.from]);
       case 'id': return each((t) => [t.at.id]);
       case 'label': return each((t) => [str(t.at.label)]);
-      case 'values': return each((t) => (args.length ? args.flatMap(({ v }) => this.property(t.at, v)) : [...t.at.properties.values()]));
+      case 'values': return each((t) => [...t.at.properties].filter(([key]) => !args.length || args.some(({ v }) => v === key)).map(([, value]) => value));
       case 'constant': return each(() => [args[0]]);
       case 'identity': return stream;
       case 'as': return stream.map((t) => label(t, args.map(({ v }) => v)));
