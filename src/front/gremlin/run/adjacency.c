@@ -78,10 +78,11 @@ static bool found_by_id(struct run *run, struct source *source, struct gremlin_v
         if (!gremlin_found_next(source->found, 0, &page, err))
             return false;
         for (size_t i = 0; i < page.count; i++) {
+            bool new;
             struct gremlin_row *row =
-                gremlin_table_row(map, gremlin_element(page.elements[i])->id, NULL);
+                gremlin_table_row(map, gremlin_element(page.elements[i])->id, &new);
 
-            if (gremlin_is_null(row->value))
+            if (new)
                 row->value = gremlin_list_new(run->heap, 1);
             gremlin_list_add(row->value, page.elements[i]);
         }
@@ -531,8 +532,9 @@ static bool ahead_fill(struct run *run, struct expand *expand, size_t count,
         if (!gremlin_found_next(found, 0, &page, err))
             return false;
         for (size_t i = 0; i < page.count; i++) {
+            bool new;
             struct gremlin_row *row =
-                gremlin_table_row(expand->ahead, expand->origins[page.inputs[i]], NULL);
+                gremlin_table_row(expand->ahead, expand->origins[page.inputs[i]], &new);
 
             last = page.inputs[i];
             gremlin_list_add(row->value, page.elements[i]);

@@ -495,13 +495,18 @@ static bool choice_compile(struct compiler *compiler, struct raw *raw, struct ch
     return true;
 }
 
+static struct option *options_new(struct compiler *compiler, const struct raw *raw)
+{
+    return arena_alloc_zero(compiler->run->arena, (raw->option_count + 2) * sizeof(struct option));
+}
+
 bool compile_choose(struct compiler *compiler, struct raw *raw, struct error *err)
 {
     struct choose *choose = STEP_ADD(compiler, raw, &step_choose, struct choose);
     bool direct = raw->count > 1;
 
     choose->named = true;
-    choose->options = ARENA_ARRAY(compiler->run->arena, struct option, raw->option_count + 2);
+    choose->options = options_new(compiler, raw);
     if (!choice_compile(compiler, raw, choose, direct, err))
         return false;
     if (!direct) {
@@ -522,7 +527,7 @@ bool compile_branch(struct compiler *compiler, struct raw *raw, struct error *er
 {
     struct choose *choose = STEP_ADD(compiler, raw, &step_choose, struct choose);
 
-    choose->options = ARENA_ARRAY(compiler->run->arena, struct option, raw->option_count + 1);
+    choose->options = options_new(compiler, raw);
     if (!choice_compile(compiler, raw, choose, false, err))
         return false;
     for (size_t i = 0; i < raw->option_count; i++)
