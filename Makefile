@@ -51,6 +51,7 @@ docs:
 	build/orrery help api --markdown > docs/compatibility.md
 	build/orrery help tables --markdown > docs/compatibility-tables.md
 	build/orrery help mongo --markdown > docs/compatibility-mongo.md
+	build/orrery help gremlin --markdown > docs/compatibility-gremlin.md
 
 clean:
 	rm -rf build build-*

@@ -26,7 +26,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="mongo_bench.") as directory, \
             open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
         ours = Server("orrery", [
-            orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "127.0.0.1:0",
+            orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "127.0.0.1:0", "--gremlin", "off",
             "--mongo-replica-set", "off", "--node", f"local=rocksdb:{directory}/data",
             "--set", "partition.ru_max=1000000", "--set", "log.level=warning",
         ], r"mongodb://127\.0\.0\.1:(\d+)/", log)

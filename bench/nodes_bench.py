@@ -162,7 +162,7 @@ def spread(port):
 
 
 def measure(given, directory, postgres):
-    process = subprocess.Popen([given.server, "serve", "--dev", "--rest", "127.0.0.1:0", "--node",
+    process = subprocess.Popen([given.server, "serve", "--dev", "--rest", "127.0.0.1:0", "--gremlin", "off", "--node",
                                 f"a=rocksdb:{directory}/a", "--node", f"far={postgres.url}", "--node",
                                 f"c=rocksdb:{directory}/c"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:

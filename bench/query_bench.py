@@ -65,7 +65,7 @@ def flat(program, small, large, items):
 def http(program, orrery, directory):
     with open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            [orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off",
+            [orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
              "--mongo-replica-set", "off", "--node",
              f"local=rocksdb:{directory}/server", "--set", "partition.ru_max=1000000", "--set",
              "log.level=warning"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,

@@ -40,7 +40,7 @@ def main():
         try:
             # the container is one partition that may spend as much as it likes
             servers.append(Server("orrery", [
-                orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off",
+                orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
              "--mongo-replica-set", "off",
                 "--node", f"local=rocksdb:{directory}/data",
                 "--set", "partition.ru_max=1000000", "--set", "log.level=warning",

@@ -269,7 +269,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory, \
             open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            [orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off",
+            [orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
              "--mongo-replica-set", "off", "--node",
              f"local=rocksdb:{directory}/node", "--set", "partition.ru_max=1000000", "--set",
              "script.time_ms=1s", "--set", "log.level=warning"],

@@ -88,7 +88,7 @@ def main():
             rest = free_port()
             servers.append(Server("orrery", [
                 orrery, "serve", "--dev", "--rest", f"127.0.0.1:{rest}", "--table", "127.0.0.1:0",
-                "--mongo", "off", "--mongo-replica-set", "off",
+                "--mongo", "off", "--gremlin", "off", "--mongo-replica-set", "off",
                 "--node", f"local=rocksdb:{directory}/data",
                 "--set", "partition.ru_max=1000000", "--set", "log.level=warning",
             ], r"TableEndpoint=https?://\S+:(\d+)/", log))

@@ -3,6 +3,7 @@
  * --markdown, so the manual cannot say anything the program does not. */
 #include "cli/cli.h"
 
+#include "front/gremlin/command/ledger.h"
 #include "front/mongo/command/ledger.h"
 #include "front/rest/ledger.h"
 #include "front/table/ledger.h"
@@ -34,9 +35,11 @@ void cli_help_help(void)
            "  api        every operation and header of the NoSQL API\n"
            "  tables     every operation and error code of the Table API\n"
            "  mongo      every command and error code of the MongoDB API\n"
+           "  gremlin    every request, format, step and status of the Gremlin API\n"
            "\n"
            "Options:\n"
-           "  --markdown  settings, errors, api, tables or mongo as a page of the manual\n"
+           "  --markdown  settings, errors, api, tables, mongo or gremlin as a page of\n"
+           "              the manual\n"
            "  -h, --help  this text\n");
 }
 
@@ -134,6 +137,7 @@ static const struct page pages[] = {
     {"api", rest_ledger_print, rest_ledger_print},
     {"tables", table_ledger_print, table_ledger_print},
     {"mongo", mongo_ledger_print, mongo_ledger_print},
+    {"gremlin", gremlin_ledger_print, gremlin_ledger_print},
 };
 
 static int topic_print(const char *topic, bool markdown)
@@ -154,7 +158,8 @@ static int topic_print(const char *topic, bool markdown)
                         "there is no help on \"%s\": `orrery help --help` lists the topics", topic);
     if (markdown)
         return cli_fail(CLI_USAGE,
-                        "--markdown is for the topics settings, errors, api, tables and mongo");
+                        "--markdown is for the topics settings, errors, api, tables, mongo and "
+                        "gremlin");
     command->help();
     return CLI_OK;
 }

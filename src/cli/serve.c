@@ -59,7 +59,7 @@ void cli_serve_help(void)
            "  --mongo-replica-set ADDR:PORT\n"
            "                       and as the replica set globaldb, with TLS (off, and with\n"
            "                       --dev 127.0.0.1:10255)\n"
-           "  --gremlin ADDR:PORT  a front that does not exist yet: only off is accepted\n"
+           "  --gremlin ADDR:PORT  where the Gremlin front listens (127.0.0.1:8182), or off\n"
            "  --dev, --no-dev      accept the public emulator key, on loopback only unless\n"
            "                       server.dev_anywhere says so too\n"
            "  --config FILE        read settings from a file\n"

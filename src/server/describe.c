@@ -143,6 +143,19 @@ static void mongo_print(const struct server *server, enum mongo_face face, bool 
                                                 : "");
 }
 
+/* What drivers take. With --dev nobody has to say who they are over plain WebSocket. */
+static void gremlin_print(const struct server *server, bool terminal, struct buf *out)
+{
+    const struct net_address *address = net_listener_address(server->gremlin);
+    char host[NET_ADDRESS_TEXT_SIZE + 8];
+
+    host_print(address, host, sizeof host);
+    buf_printf(out, "  Gremlin  %s://%s:%u/gremlin  (/dbs/DATABASE/colls/GRAPH, %s%s)\n",
+               server->settings->tls_required ? "wss" : "ws", host, net_address_port(address),
+               server->settings->server_dev ? "the emulator key" : key_shown(server, terminal),
+               server->settings->server_dev ? ", or nothing at all" : "");
+}
+
 /* As this machine reaches a front: where it listens everywhere, on loopback. */
 static void local_print(const struct net_address *address, char *ret_host, size_t size)
 {
@@ -190,6 +203,10 @@ void server_describe(const struct server *server, bool terminal, struct buf *out
             mongo_print(server, (enum mongo_face)i, terminal, out);
     if (!server->mongo[MONGO_FACE_MONGOS] && !server->mongo[MONGO_FACE_REPLICA_SET])
         BUF_APPEND(out, "  MongoDB  off\n");
+    if (server->gremlin)
+        gremlin_print(server, terminal, out);
+    else
+        BUF_APPEND(out, "  Gremlin  off\n");
     for (size_t i = 0; i < nodes_count(server->nodes); i++) {
         const struct nodes_member *node = nodes_at(server->nodes, i);
 

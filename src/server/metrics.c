@@ -177,6 +177,30 @@ static void fronts_print(const struct metrics_front *fronts, struct buf *out)
             latency_print(&samples[i], out);
 }
 
+static void gremlin_print(const struct gremlin *gremlin, struct buf *out)
+{
+    struct gremlin_metrics metrics;
+
+    gremlin_metrics(gremlin, &metrics);
+    family(out, "orrery_gremlin_requests_total", "counter", "Requests of the Gremlin API by kind.");
+    buf_printf(out, "orrery_gremlin_requests_total{kind=\"script\"} %llu\n",
+               (unsigned long long)metrics.scripts);
+    buf_printf(out, "orrery_gremlin_requests_total{kind=\"bytecode\"} %llu\n",
+               (unsigned long long)metrics.bytecodes);
+    buf_printf(out, "orrery_gremlin_requests_total{kind=\"authentication\"} %llu\n",
+               (unsigned long long)metrics.authentications);
+    single(out, "orrery_gremlin_requests_failed_total", "counter",
+           "Requests of the Gremlin API answered with an error.", metrics.failed);
+    single(out, "orrery_gremlin_results_total", "counter", "Results given by the Gremlin API.",
+           metrics.results);
+    single(out, "orrery_gremlin_sessions", "gauge", "Sessions of the Gremlin API that are open.",
+           metrics.sessions);
+    single(out, "orrery_gremlin_websockets", "gauge", "WebSocket connections that are open.",
+           metrics.wire.open);
+    single(out, "orrery_gremlin_messages_total", "counter", "WebSocket messages received.",
+           metrics.wire.messages);
+}
+
 static void mongo_print(const struct mongo *mongo, struct buf *out)
 {
     const char *name;
@@ -358,6 +382,8 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     fronts_print(sources->fronts, out);
     if (sources->mongo)
         mongo_print(sources->mongo, out);
+    if (sources->gremlin)
+        gremlin_print(sources->gremlin, out);
     workers_print(sources->workers, out);
     memory_print(sources->memory, out);
     queries_print(sources->queries, out);

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "catalogue/catalogue.h"
+#include "front/gremlin/command/gremlin.h"
 #include "front/kit/queries.h"
 #include "front/mongo/command/mongo.h"
 #include "heat/heat.h"
@@ -21,12 +22,20 @@ struct metrics_front {
     _Atomic(const struct net_listener *) listener;
     const struct net_http *http; /* NULL: it speaks another protocol, and counts by itself */
 };
-enum { METRICS_REST, METRICS_TABLE, METRICS_MONGO, METRICS_MONGO_SET, METRICS_FRONTS };
+enum {
+    METRICS_REST,
+    METRICS_TABLE,
+    METRICS_MONGO,
+    METRICS_MONGO_SET,
+    METRICS_GREMLIN,
+    METRICS_FRONTS
+};
 
 /* Where the figures are; all borrowed. */
 struct metrics_sources {
     struct metrics_front fronts[METRICS_FRONTS];
-    const struct mongo *mongo; /* NULL: there is none */
+    const struct mongo *mongo;     /* NULL: there is none */
+    const struct gremlin *gremlin; /* likewise */
     struct net_workers *workers;
     struct catalogue *catalogue;
     const struct front_queries *queries;

@@ -45,7 +45,6 @@ void server_signals_block(void)
 struct front {
     const char *name;
     const char *listen; /* "off", or an address */
-    bool exists;
 };
 
 /* A key everybody knows is no key, so an address that others reach has to be wanted twice. */
@@ -63,18 +62,13 @@ static bool front_check(const struct front *front, const struct settings *settin
                          "address, not \"%s\": use --no-dev, or --set server.dev_anywhere=true if "
                          "everybody there may read and change everything",
                          front->name, front->listen);
-    /* a front to come is refused rather than ignored */
-    if (!front->exists)
-        return error_set(err, ERROR_NOT_SUPPORTED,
-                         "the %s front does not exist yet: leave --%s out, or set it to off",
-                         front->name, front->name);
     *ret_address = address;
     return true;
 }
 
 /* Where the fronts that exist listen. */
 struct addresses {
-    struct net_address rest, table, mongo[MONGO_FACES]; /* not written: it is off */
+    struct net_address rest, table, gremlin, mongo[MONGO_FACES]; /* not written: it is off */
 };
 
 static bool is_on(const char *listen)
@@ -94,11 +88,11 @@ static bool fronts_check(const struct settings *settings, struct addresses *ret_
                          struct error *err)
 {
     const struct front fronts[] = {
-        {"rest", settings->rest_listen, true},
-        {"mongo", settings->mongo_listen, true},
-        {"mongo-replica-set", replica_set_listen(settings), true},
-        {"table", settings->table_listen, true},
-        {"gremlin", settings->gremlin_listen, false},
+        {"rest", settings->rest_listen},
+        {"mongo", settings->mongo_listen},
+        {"mongo-replica-set", replica_set_listen(settings)},
+        {"table", settings->table_listen},
+        {"gremlin", settings->gremlin_listen},
     };
     struct net_address addresses[ARRAY_LEN(fronts)];
 
@@ -112,6 +106,8 @@ static bool fronts_check(const struct settings *settings, struct addresses *ret_
             ret_addresses->mongo[i] = addresses[1 + i];
     if (is_on(settings->table_listen))
         ret_addresses->table = addresses[3];
+    if (is_on(settings->gremlin_listen))
+        ret_addresses->gremlin = addresses[4];
     return true;
 }
 
@@ -190,16 +186,18 @@ static void hosts_prepare(struct server *server)
 }
 
 /* A key everybody knows and a page of everybody's would be no check at all. */
-static bool origins_check(const struct settings *settings, struct error *err)
+static bool origins_check(const struct settings *settings, const char *name, const char *list,
+                          struct error *err)
 {
-    struct slice origins = slice_of_text(settings->rest_cors_origins);
+    struct slice origins = slice_of_text(list);
 
     if (!front_origins_check(origins, err))
-        return error_prefix(err, "rest.cors_origins");
+        return error_prefix(err, "%s", name);
     if (settings->server_dev && front_origin_listed(origins, SLICE("*")))
         return error_set(err, ERROR_CONFIGURATION,
-                         "rest.cors_origins: with --dev every page could use the key everybody "
-                         "knows: name origins instead of *");
+                         "%s: with --dev every page could use the key everybody knows: name "
+                         "origins instead of *",
+                         name);
     return true;
 }
 
@@ -395,6 +393,38 @@ static struct mongo *mongo_make(struct server *server)
     return mongo_new(&options);
 }
 
+static struct gremlin *gremlin_make(struct server *server)
+{
+    const struct settings *settings = server->settings;
+
+    return gremlin_new(&(struct gremlin_options){
+        .services = services(server),
+        .door = door(settings),
+        .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
+        .wire = {.message_bytes_max = (size_t)settings->gremlin_message_bytes_max,
+                 .waiting_bytes_max = (size_t)settings->net_output_bytes_high,
+                 .message_ms = settings->net_body_ms_max,
+                 .idle_ms = settings->gremlin_idle_ms_max,
+                 .memory = &server->memory},
+        .origins = settings->gremlin_origins,
+        .version = (enum gremlin_version)settings->gremlin_version,
+        .typed = settings->gremlin_typed,
+        .script_bytes_max = (size_t)settings->gremlin_script_bytes_max,
+        .operators_max = (size_t)settings->gremlin_operators_max,
+        .loops_max = (size_t)settings->gremlin_loops_max,
+        .evaluation_ms = settings->gremlin_evaluation_ms,
+        .evaluation_ms_max =
+            MAX(settings->gremlin_evaluation_ms, settings->gremlin_evaluation_ms_max),
+        .memory_bytes_max = (size_t)settings->gremlin_memory_bytes_max,
+        .results_bytes_max = (size_t)settings->gremlin_results_bytes_max,
+        .transaction_bytes_max = (size_t)settings->gremlin_transaction_bytes_max,
+        .in_flight_max = (uint32_t)settings->gremlin_in_flight_max,
+        .running_max = (uint32_t)settings->gremlin_running_max,
+        .sessions_max = (uint32_t)settings->gremlin_sessions_max,
+        .session_ms = settings->gremlin_session_ms_max,
+    });
+}
+
 static struct net_http_settings rest_http_settings(const struct settings *settings)
 {
     struct net_http_settings http = http_settings(settings);
@@ -409,6 +439,15 @@ static struct net_http_settings table_http_settings(const struct settings *setti
 
     http.body_max = MAX(http.body_max, (size_t)TABLE_BODY_BYTES_MAX);
     http.refusal = table_refusal;
+    return http;
+}
+
+static struct net_http_settings gremlin_http_settings(const struct settings *settings)
+{
+    struct net_http_settings http = http_settings(settings);
+
+    http.body_max = MIN(http.body_max, (size_t)settings->gremlin_message_bytes_max);
+    http.refusal = gremlin_refusal;
     return http;
 }
 
@@ -444,6 +483,7 @@ static bool threads_start(struct server *server, struct error *err)
     const struct settings *settings = server->settings;
     struct net_http_settings http = rest_http_settings(settings);
     struct net_http_settings table_http = table_http_settings(settings);
+    struct net_http_settings gremlin_http = gremlin_http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
     struct metrics_sources *sources = &server->probes.sources;
 
@@ -452,8 +492,9 @@ static bool threads_start(struct server *server, struct error *err)
     if (settings->net_busy_max)
         workers.busy_max = (size_t)settings->net_busy_max;
     memory_prepare(server);
-    http.memory = table_http.memory = &server->memory;
-    http.bodies_max = table_http.bodies_max = MIN(http.bodies_max, server->memory.max / 4);
+    http.memory = table_http.memory = gremlin_http.memory = &server->memory;
+    http.bodies_max = table_http.bodies_max = gremlin_http.bodies_max =
+        MIN(http.bodies_max, server->memory.max / 4);
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
     server->workers = net_workers_new(&workers);
@@ -468,6 +509,9 @@ static bool threads_start(struct server *server, struct error *err)
     server->table_http =
         net_http_new(server->loops, &table_http, table_handle, server->table_front);
     server->mongo_front = mongo_make(server);
+    server->gremlin_front = gremlin_make(server);
+    server->gremlin_http =
+        net_http_new(server->loops, &gremlin_http, gremlin_handle, server->gremlin_front);
     server->probes.certificate = server->certificate;
     sources->fronts[METRICS_REST].name = "rest";
     sources->fronts[METRICS_REST].http = server->http;
@@ -476,6 +520,9 @@ static bool threads_start(struct server *server, struct error *err)
     sources->fronts[METRICS_MONGO].name = "mongo";
     sources->fronts[METRICS_MONGO_SET].name = "mongo-replica-set";
     sources->mongo = server->mongo_front;
+    sources->fronts[METRICS_GREMLIN].name = "gremlin";
+    sources->fronts[METRICS_GREMLIN].http = server->gremlin_http;
+    sources->gremlin = server->gremlin_front;
     sources->workers = server->workers;
     sources->catalogue = store_catalogue(server->store);
     sources->queries = server->queries;
@@ -576,6 +623,14 @@ static bool fronts_listen(struct server *server, const struct addresses *address
             return false;
         atomic_store(&counted[METRICS_TABLE].listener, server->table);
     }
+    if (is_on(settings->gremlin_listen)) {
+        if (!front_listen(server,
+                          &(struct listening){"gremlin", &addresses->gremlin, &net_http_protocol,
+                                              server->gremlin_http, false},
+                          tls, &server->gremlin, err))
+            return false;
+        atomic_store(&counted[METRICS_GREMLIN].listener, server->gremlin);
+    }
     return mongo_faces_listen(server, addresses, tls, err);
 }
 
@@ -589,7 +644,10 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     server->settings = settings;
     server->log = log;
     mutex_init(&server->keys_lock);
-    if (!fronts_check(settings, &addresses, err) || !origins_check(settings, err) ||
+    if (!fronts_check(settings, &addresses, err) ||
+        !origins_check(settings, "rest.cors_origins", settings->rest_cors_origins, err) ||
+        !origins_check(settings, "gremlin.origins", settings->gremlin_origins, err) ||
+
         !certificate_prepare(server, err))
         return false;
     hosts_prepare(server);
@@ -610,6 +668,7 @@ void server_free(struct server *server)
     presence_take_back(server->presence);
     net_listener_free(server->rest);
     net_listener_free(server->table);
+    net_listener_free(server->gremlin);
     for (int i = 0; i < MONGO_FACES; i++)
         net_listener_free(server->mongo[i]);
     net_workers_free(server->workers);
@@ -620,9 +679,13 @@ void server_free(struct server *server)
         table_wait(server->table_front);
     if (server->mongo_front)
         mongo_wait(server->mongo_front);
+    if (server->gremlin_front)
+        gremlin_wait(server->gremlin_front);
     net_loops_free(server->loops);
     net_http_free(server->http);
     net_http_free(server->table_http);
+    net_http_free(server->gremlin_http);
+    gremlin_free(server->gremlin_front);
     mongo_free(server->mongo_front); /* whose cursors hold memory of owners */
     net_owners_free(server->owners);
     rest_free(server->rest_front);
@@ -654,6 +717,8 @@ static bool certificate_reload(struct server *server, struct error *err)
         net_listener_set_tls(server->rest, tls);
     if (server->table)
         net_listener_set_tls(server->table, tls);
+    if (server->gremlin)
+        net_listener_set_tls(server->gremlin, tls);
     for (int i = 0; i < MONGO_FACES; i++)
         if (server->mongo[i])
             net_listener_set_tls(server->mongo[i], tls);
@@ -714,6 +779,8 @@ bool server_run(struct server *server)
         drained = net_listener_drain(server->rest, server->settings->server_drain_ms);
     if (server->table)
         drained = net_listener_drain(server->table, server->settings->server_drain_ms) && drained;
+    if (server->gremlin)
+        drained = net_listener_drain(server->gremlin, server->settings->server_drain_ms) && drained;
     for (int i = 0; i < MONGO_FACES; i++)
         if (server->mongo[i])
             drained =

@@ -3,6 +3,7 @@
 
 #include "base/thread.h"
 #include "front/fault.h"
+#include "front/gremlin/command/gremlin.h"
 #include "front/mongo/command/mongo.h"
 #include "front/table/table.h"
 #include "net/http.h"
@@ -41,6 +42,9 @@ struct server {
     struct net_listener *table; /* NULL: off */
     struct mongo *mongo_front;
     struct net_listener *mongo[MONGO_FACES]; /* NULL: off */
+    struct gremlin *gremlin_front;
+    struct net_http *gremlin_http;
+    struct net_listener *gremlin; /* NULL: off */
     struct front_faults faults;
     struct front_hosts hosts;
     struct slice host_names[CERTIFICATE_NAMES_MAX];

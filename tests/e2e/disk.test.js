@@ -31,7 +31,7 @@ test('a log that was removed or cut short keeps the server from starting', async
   const server = await Server.start(t, args);
   await filled(server, 5, 1024);
   await server.stop('SIGKILL');
-  const again = () => orrery(['serve', '--rest', '127.0.0.1:0', '--table', '127.0.0.1:0', '--mongo', '127.0.0.1:0', ...args]);
+  const again = () => orrery(['serve', '--rest', '127.0.0.1:0', '--table', '127.0.0.1:0', '--mongo', '127.0.0.1:0', '--gremlin', '127.0.0.1:0', ...args]);
   const [log] = files(join(data, 'store'), '.log');
   truncateSync(log, statSync(log).size - 20);
   const cut = await again();

@@ -83,7 +83,7 @@ export class Machine {
     machine.root = directory;
     machine.programs = { js: '', python: '' };
     machine.ports = {};
-    for (const port of [8081, 10002, 27017, 10255]) machine.ports[port] = await freePort();
+    for (const port of [8081, 10002, 27017, 10255, 8182]) machine.ports[port] = await freePort();
     for (const name of ['run', 'docs', 'include', 'meson.build', 'meson_options.txt']) cpSync(join(root, name), join(directory, name), { recursive: true });
     mkdirSync(join(directory, 'scripts'));
     for (const name of ['setup', 'build']) {
@@ -137,7 +137,8 @@ export class Machine {
   // Starts a server in place of the one that runs.
   async serve(line) {
     await this.stop();
-    const fronts = { '--rest': 8081, '--table': 10002, '--mongo': 27017, '--mongo-replica-set': 10255 };
+    const fronts = { '--rest': 8081, '--table': 10002, '--mongo': 27017, '--mongo-replica-set': 10255,
+      '--gremlin': 8182 };
     const listen = Object.entries(fronts).filter(([option]) => !new RegExp(`${option}\\s`).test(line))
       .map(([option, port]) => ` ${option} 127.0.0.1:${this.ports[port]}`).join('');
     const env = join(this.root, 'home', '.environment');

@@ -38,7 +38,7 @@ const wholeKey = /[A-Za-z0-9+/]{86}==/;
 test('a key without a file to be in is shown once, to a terminal, or asked of the nodes', async (t) => {
   const postgres = await Postgres.start(t);
   const node = ['--node', `a=${postgres.url}`];
-  const terminal = Terminal.start(t, ['serve', ...node, '--table', '127.0.0.1:0', '--mongo', '127.0.0.1:0', ...quick]);
+  const terminal = Terminal.start(t, ['serve', ...node, '--table', '127.0.0.1:0', '--mongo', '127.0.0.1:0', '--gremlin', '127.0.0.1:0', ...quick]);
   await terminal.until('Stop it with');
   const [key] = wholeKey.exec(terminal.shown);
   assert.match(terminal.shown, /shown this once/);

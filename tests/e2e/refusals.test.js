@@ -95,11 +95,6 @@ test('two nodes of one name are refused', async () => {
   await refused(['--node', 'a=memory:', '--node', 'a=memory:'], 2, /node "a" is named twice/);
 });
 
-test('fronts that do not exist yet are refused by name', async () => {
-  for (const front of ['gremlin'])
-    await refused([...memory, `--${front}`, '127.0.0.1:0'], 1, new RegExp(`the ${front} front does not exist yet`));
-});
-
 test('--dev beyond loopback is refused', async () => {
   for (const address of ['0.0.0.0:0', '*:0', '[::]:0'])
     await refused(['--node', 'a=memory:', '--dev', '--rest', address], 1, /--dev .*loopback/);

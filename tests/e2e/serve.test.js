@@ -278,7 +278,7 @@ test('tls.required closes plain connections', async (t) => {
 test('a front that is off does not listen', async (t) => {
   const server = await Server.start(t, ['--mongo', 'off', '--table', 'off', '--gremlin', 'off']);
   assert.equal((await server.get('/ready')).status, 200);
-  const closed = await Server.start(t, ['--rest', 'off', '--table', 'off', '--mongo', 'off']);
+  const closed = await Server.start(t, ['--rest', 'off', '--table', 'off', '--mongo', 'off', '--gremlin', 'off']);
   assert.match(closed.out, /REST +off/);
   assert.match(closed.out, /MongoDB +off/);
   assert.match(closed.out, /Tables +off/);

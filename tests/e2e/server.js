@@ -67,9 +67,10 @@ export class Server {
     const rest = args.includes('--rest') ? [] : ['--rest', '127.0.0.1:0'];
     const table = args.includes('--table') ? [] : ['--table', '127.0.0.1:0'];
     const mongo = args.includes('--mongo') ? [] : ['--mongo', '127.0.0.1:0'];
+    const gremlin = args.includes('--gremlin') ? [] : ['--gremlin', '127.0.0.1:0'];
     const set = args.includes('--mongo-replica-set') ? [] : ['--mongo-replica-set', 'off'];
     server.begunMs = performance.now();
-    server.process = spawn(binary, ['serve', ...nodes, ...rest, ...table, ...mongo, ...set, ...args], {
+    server.process = spawn(binary, ['serve', ...nodes, ...rest, ...table, ...mongo, ...gremlin, ...set, ...args], {
       env: environment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -85,6 +86,7 @@ export class Server {
     server.port = Number(/REST +https?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off
     server.tablePort = Number(/TableEndpoint=https?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off
     server.mongo = /MongoDB +(mongodb:\S+)\/\S*\n/.exec(server.out)?.[1]; // undefined: off
+    server.gremlinPort = Number(/Gremlin +wss?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off
     server.url = `http://127.0.0.1:${server.port}`;
     return server;
   }

@@ -148,14 +148,14 @@ static bool authorize(struct admin_call *call, const struct asked *asked, struct
         .link = asked->link,
         .link_raw = front_path_join(asked->path.raw + 1, asked->path.count - 1, call->arena),
     };
-    uint8_t claim[FRONT_TOKEN_CLAIM_LEN];
+    struct front_claim claim;
     enum front_signer signer;
     struct slice token;
 
     if (!front_authorize(&call->over_gateway, &signing, &signer, &token, err))
         return false;
     if (signer == FRONT_SIGNER_TOKEN)
-        return front_token_open(&call->account, token, claim, err) &&
+        return front_token_open(&call->account, token, &claim, err) &&
                error_set(err, ERROR_FORBIDDEN,
                          "Insufficient permissions provided in the authorization header for %s: it "
                          "needs a read-write key of the account",

@@ -35,6 +35,11 @@ size_t front_queries_memory_max(const struct front_queries *queries)
     return queries->limits.memory_bytes_max;
 }
 
+struct query_spill *front_queries_spill(const struct front_queries *queries)
+{
+    return queries->spill;
+}
+
 void front_queries_metrics(const struct front_queries *queries,
                            struct query_spill_metrics *ret_metrics)
 {

@@ -28,6 +28,7 @@ CLEANUP_FN(struct front_queries *, front_queries_free)
 
 /* Of one query, for what does not run by front_query_run. */
 size_t front_queries_memory_max(const struct front_queries *queries);
+struct query_spill *front_queries_spill(const struct front_queries *queries); /* borrowed */
 
 /* What queries have spilled. */
 void front_queries_metrics(const struct front_queries *queries,

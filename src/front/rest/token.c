@@ -1,82 +1,17 @@
-/* The claim of a token (kit/token.h), 63 bytes, numbers big-endian:
- *
- *      0  1  version, 1
- *      1  4  account
- *      5  4  database of the permission
- *      9  4  its user
- *     13  8  its own number
- *     21  8  the commit that wrote it: any change gives another
- *     29  1  1: everything, 0: reading
- *     30  1  kind of the resource (enum rest_resource + 1; 0: it did not exist)
- *     31  4  its database
- *     35  4  its container, user or key
- *     39  8  its number, of a script
- *     47  8  made, seconds since 1970
- *     55  8  good until
- *
- * Since the permission must be looked up anyway to see whether it still stands, the link and the
- * partition key are read from there: the same state has the same ones. */
+/* What a claim's kind stands for is REST's own: the kinds of its resources, + 1; those that other
+ * fronts know are the kit's. Since the permission must be looked up anyway to see whether it still
+ * stands, the link and the partition key are read from there: the same state has the same ones. */
 #include "front/rest/token.h"
 
-#include "base/bytes.h"
-#include "document/json.h"
 #include "front/kit/token.h"
 #include "front/rest/call.h"
 #include "front/rest/permission.h"
 #include "front/rest/reach.h"
 #include "partition/synthetic.h"
 
-enum { CLAIM_LEN = FRONT_TOKEN_CLAIM_LEN };
-
 /* The kinds are stored in claims, which are gone within a day of an update that changes them. */
 static_assert(REST_RESOURCE_COUNT < 255, "a kind fits a byte");
-
-struct claim {
-    uint32_t account, database, user;
-    uint64_t permission, lsn;
-    bool all;
-    uint8_t kind; /* of the resource, + 1 */
-    uint32_t resource_database, resource_owner;
-    uint64_t resource_number;
-    int64_t start_s, expiry_s;
-};
-
-/* --- As bytes -------------------------------------------------------------------------------- */
-
-static void claim_encode(const struct claim *claim, uint8_t ret_bytes[CLAIM_LEN])
-{
-    ret_bytes[0] = FRONT_TOKEN_VERSION;
-    bytes_put_be32(ret_bytes + 1, claim->account);
-    bytes_put_be32(ret_bytes + 5, claim->database);
-    bytes_put_be32(ret_bytes + 9, claim->user);
-    bytes_put_be64(ret_bytes + 13, claim->permission);
-    bytes_put_be64(ret_bytes + 21, claim->lsn);
-    ret_bytes[29] = claim->all;
-    ret_bytes[30] = claim->kind;
-    bytes_put_be32(ret_bytes + 31, claim->resource_database);
-    bytes_put_be32(ret_bytes + 35, claim->resource_owner);
-    bytes_put_be64(ret_bytes + 39, claim->resource_number);
-    bytes_put_be64(ret_bytes + 47, (uint64_t)claim->start_s);
-    bytes_put_be64(ret_bytes + 55, (uint64_t)claim->expiry_s);
-}
-
-static struct claim claim_decode(const uint8_t bytes[CLAIM_LEN])
-{
-    return (struct claim){
-        .account = bytes_get_be32(bytes + 1),
-        .database = bytes_get_be32(bytes + 5),
-        .user = bytes_get_be32(bytes + 9),
-        .permission = bytes_get_be64(bytes + 13),
-        .lsn = bytes_get_be64(bytes + 21),
-        .all = bytes[29] != 0,
-        .kind = bytes[30],
-        .resource_database = bytes_get_be32(bytes + 31),
-        .resource_owner = bytes_get_be32(bytes + 35),
-        .resource_number = bytes_get_be64(bytes + 39),
-        .start_s = (int64_t)bytes_get_be64(bytes + 47),
-        .expiry_s = (int64_t)bytes_get_be64(bytes + 55),
-    };
-}
+static_assert((int)REST_CONTAINERS + 1 == (int)FRONT_TOKEN_CONTAINER, "as other fronts know it");
 
 /* --- Making ---------------------------------------------------------------------------------- */
 
@@ -119,7 +54,7 @@ struct slice rest_token_make(struct rest_call *call, const struct catalogue_chil
     const struct rest_reach reach = reach_of(call, permission);
     const struct rid rid = catalogue_child_rid(permission);
     const int64_t now_s = clock_read_wall_ms(call->services->clock) / 1000;
-    const struct claim claim = {
+    const struct front_claim claim = {
         .account = account_info(call->account.account)->number,
         .database = rid.database,
         .user = rid.owner,
@@ -133,61 +68,18 @@ struct slice rest_token_make(struct rest_call *call, const struct catalogue_chil
         .start_s = now_s,
         .expiry_s = now_s + seconds,
     };
-    uint8_t bytes[CLAIM_LEN];
 
-    claim_encode(&claim, bytes);
-    return front_token_make(call->account.keys, bytes, call->arena);
+    return front_token_make(call->account.keys, &claim, call->arena);
 }
 
 /* --- Checking -------------------------------------------------------------------------------- */
 
 static bool stopped(struct error *err, const char *why)
 {
-    return error_set(err, ERROR_FORBIDDEN, "the resource token has stopped working: %s", why);
+    return front_token_stopped(err, why);
 }
 
-static bool claim_in_time(const struct rest_call *call, const struct claim *claim,
-                          struct error *err)
-{
-    int64_t now_s = clock_read_wall_ms(call->services->clock) / 1000;
-
-    if (now_s >= claim->expiry_s || now_s < claim->start_s - REST_TOKEN_SECONDS_MIN)
-        return error_set(err, ERROR_FORBIDDEN,
-                         "the authorization token is not valid at the current time: read the "
-                         "permission again for a new one");
-    return true;
-}
-
-/* The permission as it stands. Rids are also good as names, so what is found is compared. */
-static bool permission_open(struct rest_call *call, const struct claim *claim,
-                            struct catalogue_child **ret_permission, struct error *err)
-{
-    const struct rid rid = {RID_PERMISSION, claim->database, claim->user, claim->permission};
-    const struct rid user = {.kind = RID_USER, .database = claim->database, .owner = claim->user};
-    char database_text[RID_TEXT_SIZE], user_text[RID_TEXT_SIZE], text[RID_TEXT_SIZE];
-    const struct child_place place = {
-        .kind = CHILD_PERMISSION,
-        .account = call->account.id,
-        .database = rid_format(rid_of_database(claim->database), database_text),
-        .parent = rid_format(user, user_text),
-    };
-    struct catalogue_child *permission;
-    struct rid found;
-
-    if (!catalogue_child_open(call->services->catalogue, &place, rid_format(rid, text), &permission,
-                              err))
-        return stopped(err, "its permission was deleted");
-    found = catalogue_child_rid(permission);
-    if (found.database != rid.database || found.owner != rid.owner || found.number != rid.number ||
-        catalogue_child_info(permission)->lsn != claim->lsn) {
-        catalogue_child_unref(permission);
-        return stopped(err, "its permission was changed");
-    }
-    *ret_permission = permission;
-    return true;
-}
-
-static bool claim_still_means(const struct claim *claim, const struct rest_reach *reach,
+static bool claim_still_means(const struct front_claim *claim, const struct rest_reach *reach,
                               struct error *err)
 {
     if (reach->database && claim->kind == reach->resource + 1 &&
@@ -202,19 +94,6 @@ static bool insufficient(const struct rest_call *call, struct error *err, const 
     return error_set(err, ERROR_FORBIDDEN,
                      "Insufficient permissions provided in the authorization header for %s: %s",
                      call->operation->name, why);
-}
-
-/* Its partition key as JSON; data NULL: it has none. */
-static struct slice key_of(struct rest_call *call, const struct catalogue_child *permission)
-{
-    CLEANUP(buf_done) struct buf text;
-    struct document_value key;
-
-    buf_init(&text, 64 * 1024);
-    if (!document_find(catalogue_child_body(permission), SLICE("resourcePartitionKey"), &key))
-        return SLICE_NONE;
-    document_json_write_value(&key, &text);
-    return arena_copy(call->arena, buf_slice(&text));
 }
 
 /* A limit may name the base of a suffix alone: then all suffixes are within. A key that leaves open
@@ -309,7 +188,7 @@ static bool bound_check(struct rest_call *call, const struct container *containe
                      : insufficient(call, err, "the container does not exist");
 }
 
-static bool claim_allows(struct rest_call *call, const struct claim *claim,
+static bool claim_allows(struct rest_call *call, const struct front_claim *claim,
                          const struct rest_reach *permitted, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -342,20 +221,17 @@ static bool claim_allows(struct rest_call *call, const struct claim *claim,
 bool rest_token_authorize(struct rest_call *call, struct slice sig, struct error *err)
 {
     CLEANUP(catalogue_child_unref) struct catalogue_child *permission = NULL;
-    uint8_t bytes[CLAIM_LEN];
     struct rest_reach permitted;
-    struct claim claim;
+    struct front_claim claim;
 
-    if (!front_token_open(&call->account, sig, bytes, err))
-        return false;
-    claim = claim_decode(bytes);
-    if (!claim_in_time(call, &claim, err) || !permission_open(call, &claim, &permission, err))
+    if (!front_token_open(&call->account, sig, &claim, err) ||
+        !front_token_permission(call->services, call->account.id, &claim, &permission, err))
         return false;
     permitted = reach_of(call, permission);
     if (!claim_still_means(&claim, &permitted, err))
         return false;
     call->identity = (struct rest_identity){.kind = REST_IDENTITY_TOKEN,
-                                            .key = key_of(call, permission),
+                                            .key = front_token_key(permission, call->arena),
                                             .key_lsn = catalogue_child_info(permission)->lsn};
     return claim_allows(call, &claim, &permitted, err);
 }

@@ -85,40 +85,13 @@ static void derive(struct mongo_credentials *credentials, enum mongo_scram scram
 
 /* --- Keys that count ------------------------------------------------------------------------- */
 
-enum { CANDIDATES_MAX = ACCOUNT_KEYS + 1 };
-
-/* With --dev the public key comes first: it is what most clients have there. That an account is
- * missing is told to the server's owner alone, so read-only keys do not open one. */
-static size_t candidates_list(const struct mongo_candidates *candidates,
-                              struct mongo_key keys[CANDIDATES_MAX])
-{
-    const struct account_keys *own = candidates->account->keys;
-    size_t count = 0;
-
-    if (candidates->dev && account_key_parse(slice_of_text(account_key_emulator), keys[0].secret)) {
-        keys[0].readonly = false;
-        keys[0].public_key = true;
-        count = 1;
-    }
-    for (size_t i = 0; own && !candidates->account->missing && i < ACCOUNT_KEYS; i++) {
-        bool readonly = account_key_is_readonly((enum account_key)i);
-
-        if (readonly && !candidates->account->account)
-            continue;
-        memcpy(keys[count].secret, own->secrets[i], ACCOUNT_KEY_BYTES);
-        keys[count].readonly = readonly;
-        keys[count++].public_key = false;
-    }
-    return count;
-}
-
 bool mongo_credentials_prove(struct mongo_credentials *credentials,
                              const struct mongo_candidates *candidates, enum mongo_scram scram,
                              struct slice signed_text, const struct mongo_scram_final *final,
-                             struct mongo_key *ret_key, uint8_t ret_signature[MONGO_SCRAM_KEY_MAX])
+                             struct front_key *ret_key, uint8_t ret_signature[MONGO_SCRAM_KEY_MAX])
 {
-    struct mongo_key keys[CANDIDATES_MAX];
-    size_t count = candidates_list(candidates, keys);
+    struct front_key keys[FRONT_KEYS_MAX];
+    size_t count = front_key_list(candidates->account, candidates->dev, keys);
     uint8_t salt[MONGO_SALT_MAX];
     bool good = false;
 
@@ -143,35 +116,4 @@ bool mongo_credentials_prove(struct mongo_credentials *credentials,
     }
     OPENSSL_cleanse(keys, sizeof keys);
     return good;
-}
-
-bool mongo_credentials_compare(const struct mongo_candidates *candidates, struct slice password,
-                               struct mongo_key *ret_key)
-{
-    struct mongo_key keys[CANDIDATES_MAX];
-    size_t count = candidates_list(candidates, keys);
-    uint8_t secret[ACCOUNT_KEY_BYTES];
-    bool good = false;
-
-    if (!account_key_parse(password, secret))
-        return false;
-    for (size_t i = 0; i < count && !good; i++) {
-        good = CRYPTO_memcmp(secret, keys[i].secret, sizeof secret) == 0;
-        if (good)
-            *ret_key = keys[i];
-    }
-    OPENSSL_cleanse(keys, sizeof keys);
-    OPENSSL_cleanse(secret, sizeof secret);
-    return good;
-}
-
-bool mongo_key_holds(const struct mongo_key *key, const struct front_account *account)
-{
-    if (key->public_key)
-        return true;
-    for (size_t i = 0; account->keys && i < ACCOUNT_KEYS; i++)
-        if (account_key_is_readonly((enum account_key)i) == key->readonly &&
-            CRYPTO_memcmp(account->keys->secrets[i], key->secret, ACCOUNT_KEY_BYTES) == 0)
-            return true;
-    return false;
 }

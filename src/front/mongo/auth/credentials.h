@@ -6,8 +6,7 @@
  * Any thread. */
 #pragma once
 
-#include "catalogue/account_keys.h"
-#include "front/account.h"
+#include "front/kit/key.h"
 #include "front/mongo/auth/scram.h"
 
 struct mongo_credentials; /* opaque, owned */
@@ -24,13 +23,6 @@ void mongo_credentials_salt(const struct mongo_credentials *credentials, enum mo
                             struct slice user, struct slice database,
                             uint8_t ret_salt[MONGO_SALT_MAX]);
 
-/* A key that was shown: a plain value. */
-struct mongo_key {
-    uint8_t secret[ACCOUNT_KEY_BYTES];
-    bool readonly;
-    bool public_key; /* the emulator's, which --dev accepts */
-};
-
 /* Which keys may be shown. */
 struct mongo_candidates {
     struct slice user, database; /* as the client calls it, and where it authenticates */
@@ -44,12 +36,5 @@ NODISCARD bool mongo_credentials_prove(struct mongo_credentials *credentials,
                                        const struct mongo_candidates *candidates,
                                        enum mongo_scram scram, struct slice signed_text,
                                        const struct mongo_scram_final *final,
-                                       struct mongo_key *ret_key,
+                                       struct front_key *ret_key,
                                        uint8_t ret_signature[MONGO_SCRAM_KEY_MAX]);
-
-/* One whose text is the password. */
-NODISCARD bool mongo_credentials_compare(const struct mongo_candidates *candidates,
-                                         struct slice password, struct mongo_key *ret_key);
-
-/* Is the key still one of the account's? */
-bool mongo_key_holds(const struct mongo_key *key, const struct front_account *account);

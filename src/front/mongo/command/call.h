@@ -57,7 +57,7 @@ struct mongo_session {
     struct mongo_sasl sasl;
     bool known;  /* somebody has authenticated, or need not: */
     bool by_key; /* with this key */
-    struct mongo_key key;
+    struct front_key key;
     char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
     char user[MONGO_USER_NAME_MAX];  /* as the client calls it; of a made user without @account */
     char user_database[MONGO_ACCOUNT_MAX];

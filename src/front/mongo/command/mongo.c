@@ -200,7 +200,7 @@ static bool account_find(struct mongo_call *call, struct error *err)
     if (!front_account_find(call->services, slice_of_text(session->account),
                             call->options->door.accounts_by_use, call->arena, &call->account, err))
         return false;
-    if (session->by_key && !mongo_key_holds(&session->key, &call->account)) {
+    if (session->by_key && !front_key_holds(&session->key, &call->account)) {
         session->known = session->by_key = false;
         return mongo_error_set(err, MONGO_REAUTHENTICATION_REQUIRED,
                                "the key that the connection was authenticated with has been "

@@ -83,7 +83,7 @@ static bool account_named(struct mongo_call *call, struct slice user,
 }
 
 static void session_know(struct mongo_call *call, struct slice user, struct slice database,
-                         const struct front_account *account, const struct mongo_key *key)
+                         const struct front_account *account, const struct front_key *key)
 {
     struct mongo_session *session = call->session;
 
@@ -284,7 +284,7 @@ static bool password_check(struct mongo_call *call, struct slice user, struct sl
 {
     CLEANUP(identity_done) struct identity identity = {0};
     struct front_account account = {0};
-    struct mongo_key key;
+    struct front_key key;
     bool good, cold;
 
     /* such users are of $external; those that were made are all of admin here */
@@ -310,11 +310,7 @@ static bool password_check(struct mongo_call *call, struct slice user, struct sl
     }
     if (!account_named(call, user, &account, err))
         return false;
-    good = mongo_credentials_compare(&(struct mongo_candidates){.user = user,
-                                                                .database = SLICE("$external"),
-                                                                .account = &account,
-                                                                .dev = call->options->door.dev},
-                                     password, &key);
+    good = front_key_find(&account, call->options->door.dev, password, &key);
     if (good)
         session_know(call, user, SLICE("$external"), &account, &key);
     front_account_done(&account);
@@ -461,7 +457,7 @@ static bool proof_check(struct mongo_call *call, struct slice payload, struct sl
     uint8_t signature[MONGO_SCRAM_KEY_MAX];
     struct mongo_scram_final final;
     struct slice signed_text;
-    struct mongo_key key;
+    struct front_key key;
     bool good;
 
     if (!mongo_scram_final_read(payload, &final) || !slice_equal(final.nonce, sasl->nonce))

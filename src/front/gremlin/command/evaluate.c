@@ -1,0 +1,483 @@
+#include "front/gremlin/command/evaluate.h"
+
+#include "base/memory.h"
+#include "front/fan_out.h"
+#include "front/gremlin/language/script.h"
+#include "front/gremlin/value/container.h"
+#include "front/kit/queries.h"
+#include "front/owner.h"
+
+enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64 };
+
+/* --- Results -----------------------------------------------------------------------------------
+ */
+
+static void batch_begin(struct gremlin_evaluation *e)
+{
+    gremlin_batch_init(&e->batch, e->answering->format, e->heap, e->asked->tokens,
+                       e->gremlin->options.results_bytes_max);
+}
+
+static void results_drop(struct gremlin_evaluation *e)
+{
+    for (size_t i = 0; i < e->held_count; i++)
+        gremlin_batch_done(&e->held[i]);
+    e->held_count = 0;
+    e->held_bytes = 0;
+    gremlin_batch_clear(&e->batch);
+}
+
+/* Keeps a full batch until more is known. */
+static bool batch_hold(struct gremlin_evaluation *e, struct error *err)
+{
+    size_t bytes = e->batch.items.len;
+
+    if (e->held_bytes + bytes > e->gremlin->options.results_bytes_max)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "the results of a request that writes are held until it is committed, and "
+                         "may have %zu bytes (gremlin.results_bytes_max)",
+                         e->gremlin->options.results_bytes_max);
+    if (!front_call_hold(e->call, bytes, err))
+        return false;
+    e->held = memory_realloc(e->held, (e->held_count + 1) * sizeof *e->held);
+    e->held[e->held_count++] = e->batch;
+    e->held_bytes += bytes;
+    batch_begin(e);
+    return true;
+}
+
+static bool batch_send(struct gremlin_evaluation *e, const struct gremlin_batch *batch,
+                       struct error *err)
+{
+    e->answering->charge_cru = gremlin_graph_figures(e->graph).charge_cru + e->call->charge_cru;
+    e->answering->results += batch->count;
+    e->sent = true;
+    return e->send(e, batch, err);
+}
+
+/* The batch is full, and there is more. */
+static bool batch_pass(struct gremlin_evaluation *e, struct error *err)
+{
+    if (clock_read_monotonic_ms(e->call->services->clock) >= e->deadline_ms)
+        return error_set(err, ERROR_TIMED_OUT, "the request took longer than %lld ms",
+                         (long long)e->asked->evaluation_ms);
+    if (e->holding)
+        return batch_hold(e, err);
+    if (!batch_send(e, &e->batch, err))
+        return false;
+    gremlin_batch_clear(&e->batch);
+    return true;
+}
+
+/* With so many results a frame is full; over HTTP there is only one. */
+static bool batch_is_full(const struct gremlin_evaluation *e)
+{
+    return e->send && e->batch.count >= e->asked->batch;
+}
+
+static bool result_tell(struct gremlin_evaluation *e, struct gremlin_value value, int64_t bulk,
+                        struct error *err)
+{
+    if (batch_is_full(e) && !batch_pass(e, err))
+        return false;
+    if (gremlin_batch_add(&e->batch, value, bulk, err))
+        return true;
+    if (err->code != ERROR_TOO_LARGE || !e->send || !e->batch.count)
+        return false;
+    return batch_pass(e, err) && gremlin_batch_add(&e->batch, value, bulk, err);
+}
+
+static bool result_take(struct gremlin_evaluation *e, struct gremlin_value value, uint64_t bulk,
+                        struct error *err)
+{
+    if (e->silent)
+        return true;
+    if (e->asked->op == GREMLIN_OP_BYTECODE)
+        return result_tell(e, value, (int64_t)bulk, err);
+    for (uint64_t i = 0; i < bulk; i++) {
+        if (!gremlin_is_null(e->list))
+            gremlin_list_add(e->list, value);
+        else if (!result_tell(e, value, 0, err))
+            return false;
+        if (gremlin_heap_failed(e->heap))
+            return gremlin_heap_error(e->heap, err);
+    }
+    return true;
+}
+
+static bool results_take(void *self, const struct gremlin_value *values, const uint64_t *bulks,
+                         size_t count, struct error *err)
+{
+    struct gremlin_evaluation *e = self;
+
+    for (size_t i = 0; i < count; i++)
+        if (!result_take(e, values[i], bulks ? bulks[i] : 1, err))
+            return false;
+    return true;
+}
+
+/* --- Traversals --------------------------------------------------------------------------------
+ */
+
+static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
+                          struct error *err)
+{
+    const struct gremlin_options *options = &e->gremlin->options;
+    const struct front_services *services = e->call->services;
+    const struct gremlin_run_options run = {
+        .version = options->version,
+        .limits = {.operators_max = options->operators_max,
+                   .loops_max = options->loops_max,
+                   .deadline_ms = e->deadline_ms},
+        .batch = MIN(e->asked->batch, (size_t)1024),
+        .bulked = true,
+        .cloud = true,
+        .text = e->asked->script,
+        .clock = services->clock,
+        .cancelled = e->call->cancelled,
+        .breath = front_breath(services->workers),
+        .spill = services->queries ? front_queries_spill(services->queries) : NULL,
+    };
+    const struct gremlin_sink sink = {results_take, e};
+    struct gremlin_outcome outcome = {0};
+    bool fine;
+
+    e->holding = !e->send || e->holding || gremlin_traversal_writes(traversal) ||
+                 gremlin_graph_is_written(e->graph);
+    fine = gremlin_run(e->graph, e->heap, traversal, &run, &sink, &outcome, err);
+    if (!fine && outcome.failed_step && gremlin_is_string(outcome.fail_message))
+        e->fail_message = gremlin_string(e->heap, gremlin_bytes(outcome.fail_message));
+    gremlin_outcome_done(&outcome);
+    return fine;
+}
+
+/* --- Transactions ------------------------------------------------------------------------------
+ */
+
+/* ["tx", "commit"] and its like, alone. */
+static bool transaction_is_asked(const struct gremlin_traversal *traversal, struct slice *ret_what)
+{
+    const struct gremlin_instruction *source = traversal->sources.items;
+
+    if (!traversal->sources.count || !slice_equal(source->name, SLICE("tx")))
+        return false;
+    *ret_what = source->count && gremlin_is_string(source->arguments[0])
+                    ? gremlin_bytes(source->arguments[0])
+                    : SLICE_NONE;
+    return true;
+}
+
+static bool graph_options(struct gremlin_evaluation *e, struct container *container,
+                          struct gremlin_right *right, struct gremlin_graph_options *ret_options,
+                          struct error *err)
+{
+    if (!gremlin_identity_check(e->identity, e->call, container, right, err))
+        return false;
+    *ret_options = (struct gremlin_graph_options){
+        .services = e->call->services,
+        .container = container,
+        .heap = e->heap,
+        .readonly = right->readonly,
+        .only = right->bound ? &right->only : NULL,
+        .strong = e->gremlin->options.strong,
+        .limits = {.transaction_bytes_max = e->gremlin->options.transaction_bytes_max,
+                   .deadline_ms = e->deadline_ms},
+    };
+    return true;
+}
+
+static bool transaction_do(struct gremlin_evaluation *e, struct slice what, struct error *err)
+{
+    struct gremlin_transaction *transaction = e->session ? &e->session->transaction : NULL;
+    bool fine = true;
+
+    if (!transaction) {
+        e->code = 499;
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "tx() is of sessions: a request without one is a transaction by itself");
+    }
+    if (slice_equal(what, SLICE("begin")) || slice_equal(what, SLICE("open")))
+        return gremlin_transaction_begin(e->session, e->options, net_owner_memory(e->call->owner),
+                                         err);
+    if (slice_equal(what, SLICE("commit"))) {
+        fine = !transaction->graph || gremlin_graph_commit(transaction->graph, err);
+    } else if (slice_equal(what, SLICE("rollback"))) {
+        if (transaction->graph)
+            gremlin_graph_rollback(transaction->graph);
+    } else {
+        e->code = 597;
+        return error_set(err, ERROR_GREMLIN_COMPILE,
+                         "tx() has begin(), commit() and rollback(), not \"%.*s\"",
+                         (int)MIN(what.len, (size_t)32), (const char *)what.data);
+    }
+    if (!fine)
+        gremlin_graph_rollback(transaction->graph); /* it lost, and cannot be saved */
+    e->ended = true;
+    return fine;
+}
+
+/* --- Scripts -----------------------------------------------------------------------------------
+ */
+
+/* A value as Gremlin's server gives it: what iterates, item by item. */
+static bool value_tell(struct gremlin_evaluation *e, struct gremlin_value value, struct error *err)
+{
+    struct gremlin_cursor cursor = {0};
+    struct gremlin_value item;
+    int64_t bulk;
+    bool fine = true;
+
+    if (value.type != GREMLIN_LIST && value.type != GREMLIN_SET && value.type != GREMLIN_BULK_SET)
+        return gremlin_is_null(value) || result_tell(e, value, 0, err);
+    while (fine && gremlin_collection_next(value, &cursor, &item, &bulk)) {
+        for (int64_t i = 0; fine && i < bulk; i++)
+            fine = result_tell(e, item, 0, err);
+        gremlin_value_unref(item);
+    }
+    gremlin_collection_done(&cursor);
+    return fine;
+}
+
+/* What is assigned of a traversal: the one that next() gives, else all of them. */
+static struct gremlin_value assigned_of(const struct gremlin_traversal *traversal,
+                                        struct gremlin_value list)
+{
+    const struct gremlin_list *items = gremlin_list(list);
+
+    if (traversal->terminal == GREMLIN_HAS_NEXT || traversal->terminal == GREMLIN_TRY_NEXT ||
+        (traversal->terminal == GREMLIN_NEXT && traversal->amount <= 1))
+        return items->count ? items->items[0] : GREMLIN_NOTHING;
+    return list;
+}
+
+static bool variable_set(struct gremlin_evaluation *e, struct slice name,
+                         struct gremlin_value value, struct error *err)
+{
+    struct gremlin_value key = gremlin_string(e->heap, name);
+
+    if (gremlin_is_null(e->variables))
+        e->variables = gremlin_map_new(e->heap);
+    gremlin_map_put(e->variables, key, value);
+    gremlin_value_unref(key);
+    return !e->session ||
+           gremlin_session_set(e->session, net_owner_memory(e->call->owner), name, value, err);
+}
+
+static bool statement_run(struct gremlin_evaluation *e, const struct gremlin_statement *statement,
+                          bool last, struct error *err)
+{
+    struct gremlin_value value = statement->value;
+    struct slice what;
+
+    if (statement->traversal && transaction_is_asked(statement->traversal, &what))
+        return transaction_do(e, what, err);
+    if (statement->traversal && !statement->name.data) {
+        e->silent = !last;
+        return traversal_run(e, statement->traversal, err);
+    }
+    if (statement->traversal) {
+        e->silent = false;
+        e->list = gremlin_list_new(e->heap, 0);
+        if (!traversal_run(e, statement->traversal, err))
+            return false;
+        value = assigned_of(statement->traversal, e->list);
+        e->list = GREMLIN_NOTHING; /* its memory goes with the heap */
+    }
+    if (statement->name.data && !variable_set(e, statement->name, value, err))
+        return false;
+    e->silent = false;
+    return !last || value_tell(e, value, err);
+}
+
+static bool whole_run(struct gremlin_evaluation *e, struct error *err)
+{
+    const struct gremlin_options *options = &e->gremlin->options;
+    CLEANUP(gremlin_script_free) struct gremlin_script *script = NULL;
+    struct gremlin_statement statement;
+    struct gremlin_script_request request = {
+        .text = e->asked->script,
+        .source = e->asked->source,
+        .limits = {options->script_bytes_max, SCRIPT_DEPTH_MAX, options->operators_max},
+        .heap = e->heap,
+        .bindings = e->asked->bindings,
+        .now_ms = clock_read_wall_ms(e->call->services->clock),
+    };
+    size_t count, at = 0;
+
+    if (!gremlin_session_variables(e->session, e->heap, &e->variables, err))
+        return false;
+    request.variables = &e->variables;
+    if (!gremlin_script_open(&request, &script, err))
+        return false;
+    count = gremlin_script_count(script);
+    for (;;) {
+        if (!gremlin_script_next(script, &e->variables, &statement, err))
+            return false;
+        if (!statement.present)
+            return true;
+        if (!statement_run(e, &statement, ++at == count, err))
+            return false;
+    }
+}
+
+/* --- One attempt -------------------------------------------------------------------------------
+ */
+
+static bool code_run(struct gremlin_evaluation *e, struct error *err)
+{
+    struct slice what;
+
+    e->silent = e->holding = false;
+    e->list = e->variables = GREMLIN_NOTHING;
+    if (e->asked->op == GREMLIN_OP_EVAL)
+        return whole_run(e, err);
+    if (transaction_is_asked(e->asked->traversal, &what))
+        return transaction_do(e, what, err);
+    return traversal_run(e, e->asked->traversal, err);
+}
+
+static bool ends_transaction(const struct gremlin_evaluation *e)
+{
+    struct slice what;
+
+    return e->asked->op == GREMLIN_OP_BYTECODE && transaction_is_asked(e->asked->traversal, &what);
+}
+
+/* Within a transaction of the session, which others of its requests go on with. */
+static bool run_within(struct gremlin_evaluation *e, const struct gremlin_graph_options *options,
+                       struct error *err)
+{
+    struct gremlin_transaction *transaction = &e->session->transaction;
+    struct gremlin_graph_figures figures;
+    bool fine;
+
+    if ((!ends_transaction(e) && gremlin_transaction_is_long(transaction, err)) ||
+        !gremlin_transaction_begin(e->session, options, net_owner_memory(e->call->owner), err))
+        return false;
+    e->graph = transaction->graph;
+    gremlin_graph_enter(e->graph, e->call);
+    gremlin_graph_set_deadline(e->graph, e->deadline_ms);
+    /* what requests before it took was told with them */
+    e->call->charge_cru = -gremlin_graph_figures(e->graph).charge_cru;
+    fine = code_run(e, err);
+    figures = gremlin_graph_figures(e->graph);
+    e->call->charge_cru += figures.charge_cru;
+    e->answering->charge_cru = e->call->charge_cru;
+    e->answering->wait_ms = figures.wait_ms;
+    e->answering->parts = e->ended && !gremlin_graph_is_atomic(e->graph);
+    return fine;
+}
+
+static bool run_alone(struct gremlin_evaluation *e, struct error *err)
+{
+    bool fine = false;
+
+    for (int attempt = 1;; attempt++) {
+        fine = code_run(e, err);
+        if (fine)
+            fine = gremlin_graph_commit(e->graph, err);
+        if (fine || e->sent || attempt == ATTEMPTS || gremlin_heap_failed(e->heap) ||
+            !gremlin_graph_may_retry(e->graph, err))
+            break;
+        gremlin_graph_rollback(e->graph);
+        results_drop(e);
+        gremlin_value_unref(e->fail_message);
+        e->fail_message = GREMLIN_NOTHING;
+    }
+    return fine;
+}
+
+static bool run_by_itself(struct gremlin_evaluation *e, const struct gremlin_graph_options *options,
+                          struct error *err)
+{
+    struct gremlin_graph_figures figures;
+    bool fine;
+
+    if (!gremlin_graph_new(options, &e->graph, err))
+        return false;
+    gremlin_graph_enter(e->graph, e->call);
+    fine = run_alone(e, err);
+    figures = gremlin_graph_figures(e->graph);
+    e->call->charge_cru += figures.charge_cru;
+    e->answering->charge_cru = e->call->charge_cru;
+    e->answering->wait_ms = figures.wait_ms;
+    e->answering->parts = !gremlin_graph_is_atomic(e->graph);
+    return fine;
+}
+
+/* Is the request part of a transaction that ends with a later one? Bytecode in a session always is:
+ * drivers send commit by themselves. A script is where it says so, or one is open. */
+static bool is_within(const struct gremlin_evaluation *e)
+{
+    return e->session && (e->asked->op == GREMLIN_OP_BYTECODE || e->asked->open_ended ||
+                          e->session->transaction.graph);
+}
+
+static bool held_send(struct gremlin_evaluation *e, struct error *err)
+{
+    for (size_t i = 0; i < e->held_count; i++) {
+        e->answering->results += e->held[i].count;
+        e->sent = true;
+        if (!e->send(e, &e->held[i], err))
+            return false;
+    }
+    return true;
+}
+
+bool gremlin_evaluate(struct gremlin_evaluation *e, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct gremlin_graph_options options;
+    struct gremlin_target target;
+    struct gremlin_right right;
+    bool fine;
+
+    e->fail_message = e->list = e->variables = GREMLIN_NOTHING;
+    e->deadline_ms = clock_read_monotonic_ms(e->call->services->clock) + e->asked->evaluation_ms;
+    batch_begin(e);
+    if (!gremlin_target_find(e->identity, e->asked, &target, err)) {
+        e->code = 499;
+        return false;
+    }
+    if (!gremlin_target_open(e->call, &target, &container, err) ||
+        !graph_options(e, container, &right, &options, err))
+        return false;
+    e->options = &options;
+    fine = is_within(e) ? run_within(e, &options, err) : run_by_itself(e, &options, err);
+    if (fine && gremlin_heap_failed(e->heap))
+        fine = gremlin_heap_error(e->heap, err);
+    /* what was told cannot be told again by a request that is run anew */
+    if (!fine && e->sent && err->code == ERROR_REKEYED)
+        error_set(err, ERROR_CONFLICT,
+                  "the graph was given another partition key while its results were read");
+    return fine && held_send(e, err);
+}
+
+/* Of a transaction that goes on, the values of a request within it are kept. */
+static void transaction_leave(struct gremlin_evaluation *e)
+{
+    struct gremlin_transaction *transaction = &e->session->transaction;
+
+    if (!transaction->graph)
+        return;
+    gremlin_graph_enter(transaction->graph, NULL);
+    if (e->ended && !gremlin_graph_is_written(transaction->graph))
+        gremlin_transaction_end(transaction);
+    else
+        gremlin_transaction_keep(transaction, TAKE(e->heap));
+}
+
+void gremlin_evaluation_done(struct gremlin_evaluation *e)
+{
+    results_drop(e);
+    memory_free(e->held);
+    gremlin_batch_done(&e->batch);
+    e->held = NULL;
+    if (!e->session || e->graph != e->session->transaction.graph)
+        gremlin_graph_free(e->graph);
+    e->graph = NULL;
+    if (e->session)
+        transaction_leave(e);
+    gremlin_heap_free(e->heap);
+    e->heap = NULL;
+}

@@ -1,0 +1,281 @@
+/* Side effects: aggregate, store, cap, subgraph. What is gathered under a name is a bulk set,
+ * unless withSideEffect() gave it a seed: then its operator, or addAll, puts things together. */
+#include "front/gremlin/run/compile.h"
+#include "front/gremlin/value/arithmetic.h"
+
+bool side_effect_value(struct run *run, struct side_effect *effect, struct gremlin_value *ret_value,
+                       struct error *err)
+{
+    if (effect->group)
+        return group_result(run, effect->group, ret_value, err);
+    if (!gremlin_is_null(effect->value) || effect->seeded)
+        *ret_value = gremlin_value_ref(effect->value);
+    else if (effect->grouped)
+        *ret_value = gremlin_map_new(run->heap);
+    else if (effect->treed)
+        *ret_value = gremlin_table_new(run->heap, GREMLIN_TREE, 0);
+    else if (effect->subgraphed)
+        *ret_value = gremlin_subgraph_new(run->heap);
+    else
+        *ret_value = gremlin_table_new(run->heap, GREMLIN_BULK_SET, 0);
+    return true;
+}
+
+static bool effect_apply(struct run *run, struct side_effect *effect, enum gremlin_enum_word word,
+                         struct gremlin_value value, struct error *err)
+{
+    struct gremlin_value result;
+
+    if (!gremlin_operator_apply(run->heap, word, effect->value, value, &result, err))
+        return false;
+    gremlin_value_replace_take(&effect->value, result);
+    return true;
+}
+
+/* Adds count of a value. */
+static bool effect_add(struct run *run, struct side_effect *effect, struct gremlin_value value,
+                       uint64_t count, struct error *err)
+{
+    enum gremlin_enum_word word =
+        effect->has_operator ? effect->operator.word : GREMLIN_OPERATOR_ADD_ALL;
+    struct gremlin_value single;
+    bool good;
+
+    if (!effect->seeded) {
+        if (gremlin_is_null(effect->value))
+            effect->value = gremlin_table_new(run->heap, GREMLIN_BULK_SET, 0);
+        gremlin_bulk_set_add(effect->value, value, (int64_t)count);
+        return true;
+    }
+    if (word != GREMLIN_OPERATOR_ADD_ALL) {
+        good = true;
+        for (uint64_t i = 0; good && i < count; i++)
+            good = query_work(&run->context, 1, err) && effect_apply(run, effect, word, value, err);
+        return good;
+    }
+    if (effect->value.type == GREMLIN_BULK_SET) {
+        gremlin_bulk_set_add(effect->value, value, (int64_t)count);
+        return true;
+    }
+    if (!value_iterates(effect->value)) {
+        /* a seed that is no collection, and no operator: it is replaced */
+        gremlin_value_replace_take(&effect->value,
+                                   gremlin_table_new(run->heap, GREMLIN_BULK_SET, 0));
+        gremlin_bulk_set_add(effect->value, value, (int64_t)count);
+        return true;
+    }
+    single = gremlin_list_new(run->heap, 1);
+    for (uint64_t i = 0; i < count; i++)
+        gremlin_list_add(single, value);
+    good = effect_apply(run, effect, word, single, err);
+    gremlin_value_unref(single);
+    return good;
+}
+
+struct gather {
+    struct step step;
+    struct side_effect *effect;
+};
+
+static bool gather_add(struct run *run, struct step *step, const struct traverser *traverser,
+                       struct error *err)
+{
+    struct gremlin_value value;
+    bool found, good;
+
+    if (!by_apply(run, step_by(step, 0), traverser, &value, &found, err))
+        return false;
+    if (!found)
+        return true;
+    good = effect_add(run, ((struct gather *)step)->effect, value, traverser->bulk, err);
+    gremlin_value_unref(value);
+    return good;
+}
+
+static bool store_one(struct run *run, struct step *step, struct traverser *traverser,
+                      bool *ret_keep UNUSED, struct error *err)
+{
+    return gather_add(run, step, traverser, err);
+}
+
+/* aggregate() takes all before it gives the first. With assign the whole becomes the value. */
+static bool aggregate_all(struct run *run, struct step *step, struct error *err)
+{
+    struct side_effect *effect = ((struct gather *)step)->effect;
+    bool assigned = effect->seeded && effect->has_operator &&
+                    effect->operator.word == GREMLIN_OPERATOR_ASSIGN;
+
+    if (assigned && step->pending.count) {
+        effect->seeded = false;
+        gremlin_value_replace_take(&effect->value, GREMLIN_NOTHING);
+    }
+    for (size_t i = 0; i < step->pending.count; i++)
+        if (!gather_add(run, step, &step->pending.items[i], err))
+            return false;
+    return true;
+}
+
+static bool aggregate_pull(struct run *run, struct step *step, size_t want, struct batch *out,
+                           struct error *err)
+{
+    if (step->at == step->pending.count) {
+        batch_clear(&step->pending);
+        step->at = 0;
+        if (!step_drain(run, step, &step->pending, err) ||
+            !step_look_ahead(run, step, &step->pending, 0, err) || !aggregate_all(run, step, err))
+            return false;
+        step_forget_ahead(run, step);
+    }
+    for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
+        batch_push(run, out, step->pending.items[step->at]);
+        step->pending.items[step->at++] = (struct traverser){0};
+    }
+    return true;
+}
+
+static const struct step_kind step_aggregate = {
+    .name = "aggregate",
+    .flags = STEP_FILTERS | STEP_BARRIER | STEP_SIDE_EFFECT,
+    .pull = aggregate_pull};
+static const struct step_kind step_store = {
+    .name = "store", .flags = STEP_FILTERS | STEP_SIDE_EFFECT, .one = store_one};
+
+static bool gather_compile(struct compiler *compiler, struct raw *raw, bool lazy, size_t from,
+                           struct error *err)
+{
+    struct gather *gather =
+        STEP_ADD(compiler, raw, lazy ? &step_store : &step_aggregate, struct gather);
+    struct slice name;
+
+    if (raw->by_count > 1)
+        return REFUSE(err, "%s() takes one by()", raw->row->name);
+    if (!argument_text(raw, from, &name, err))
+        return false;
+    gather->effect = side_effect_get(compiler->run, name);
+    return true;
+}
+
+bool compile_aggregate(struct compiler *compiler, struct raw *raw, struct error *err)
+{
+    size_t from;
+    bool local = argument_local(raw, &from);
+
+    return gather_compile(compiler, raw, local, from, err);
+}
+
+bool compile_store(struct compiler *compiler, struct raw *raw, struct error *err)
+{
+    return gather_compile(compiler, raw, true, 0, err);
+}
+
+/* --- cap ------------------------------------------------------------------------------------- */
+
+struct cap {
+    struct step step;
+    const struct slice *names;
+    size_t count;
+};
+
+static bool cap_value(struct run *run, const struct cap *cap, struct gremlin_value *ret_value,
+                      struct error *err)
+{
+    struct side_effect *effect;
+    struct gremlin_value map;
+
+    if (cap->count == 1) {
+        effect = side_effect_find(run, cap->names[0]);
+        if (!effect)
+            return FAIL(err, "The side-effect key does not exist in the side-effects: %.*s",
+                        SLICE_ARG(cap->names[0]));
+        return side_effect_value(run, effect, ret_value, err);
+    }
+    map = gremlin_map_new(run->heap);
+    for (size_t i = 0; i < cap->count; i++) {
+        struct gremlin_value key, value;
+
+        effect = side_effect_find(run, cap->names[i]);
+        if (!effect)
+            continue;
+        if (!side_effect_value(run, effect, &value, err))
+            return false;
+        key = gremlin_string(run->heap, cap->names[i]);
+        gremlin_map_put_take(map, key, value);
+        gremlin_value_unref(key);
+    }
+    *ret_value = map;
+    return true;
+}
+
+static bool cap_pull(struct run *run, struct step *step, size_t want UNUSED, struct batch *out,
+                     struct error *err)
+{
+    uint32_t loops[LOOPS_DEPTH_MAX] = {0};
+    struct gremlin_value value;
+
+    if (step->emitted)
+        return true;
+    for (;;) {
+        batch_clear(&step->pending);
+        if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+            return false;
+        if (!step->pending.count)
+            break;
+    }
+    step->emitted = true;
+    if (!cap_value(run, (struct cap *)step, &value, err))
+        return false;
+    reduced_push(run, step, value, loops, out);
+    return true;
+}
+
+static const struct step_kind step_cap = {
+    .name = "cap", .flags = STEP_BARRIER | STEP_HEADS, .pull = cap_pull};
+
+bool compile_cap(struct compiler *compiler, struct raw *raw, struct error *err)
+{
+    struct cap *cap = STEP_ADD(compiler, raw, &step_cap, struct cap);
+
+    return argument_texts(compiler, raw, 0, &cap->names, &cap->count, err);
+}
+
+/* --- subgraph -------------------------------------------------------------------------------- */
+
+static bool subgraph_one(struct run *run, struct step *step, struct traverser *traverser,
+                         bool *ret_keep UNUSED, struct error *err)
+{
+    struct side_effect *effect = ((struct gather *)step)->effect;
+    struct gremlin_value ends[2];
+    struct gremlin_subgraph *graph;
+
+    if (traverser->value.type != GREMLIN_EDGE)
+        return FAIL(err, "subgraph() takes edges: a %s cannot be cast to Edge",
+                    gremlin_type_name(traverser->value.type));
+    if (effect->value.type != GREMLIN_GRAPH)
+        gremlin_value_replace_take(&effect->value, gremlin_subgraph_new(run->heap));
+    graph = gremlin_subgraph(effect->value);
+    if (!gremlin_set_add(graph->edges, traverser->value))
+        return true;
+    if (!gremlin_graph_ends(run->graph, &traverser->value, 1, GREMLIN_REACH_BOTH, false, ends, err))
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        if (!gremlin_is_null(ends[i]))
+            gremlin_set_add(graph->vertices, ends[i]);
+        gremlin_value_unref(ends[i]);
+    }
+    return true;
+}
+
+static const struct step_kind step_subgraph = {
+    .name = "subgraph", .flags = STEP_FILTERS | STEP_SIDE_EFFECT, .one = subgraph_one};
+
+bool compile_subgraph(struct compiler *compiler, struct raw *raw, struct error *err)
+{
+    struct gather *gather = STEP_ADD(compiler, raw, &step_subgraph, struct gather);
+    struct slice name;
+
+    if (!argument_text(raw, 0, &name, err))
+        return false;
+    gather->effect = side_effect_get(compiler->run, name);
+    gather->effect->subgraphed = true;
+    return true;
+}

@@ -1,0 +1,395 @@
+/* group, groupCount, tree: of the stream, or as side effects that cap() reads.
+ *
+ * The value of a group is a traversal over the group's stream: by(count()), by(values('x').sum()).
+ * Where it has no barrier each traverser gives one value to a list, at once; counts are kept as
+ * numbers; only for other barriers the traversers of a group are kept until somebody reads it. */
+#include "front/gremlin/run/compile.h"
+
+struct group_entry {
+    struct gremlin_value values; /* a list, a long, or null */
+    struct batch batch;          /* kept for a barrier */
+};
+
+enum group_form {
+    GROUP_OBJECTS, /* lists of objects, or of what by() gives */
+    GROUP_COUNTS,
+    GROUP_BARRIER,
+};
+
+/* What was gathered under a name; shared by all steps of that name. */
+struct group_state {
+    struct gremlin_value index; /* a map: key to its number */
+    struct group_entry *entries;
+    size_t count, capacity;
+    const struct by *value; /* of the first step; NULL: the objects */
+    enum group_form form;
+};
+
+struct group {
+    struct step step;
+    struct slice name; /* data NULL: it is the stream's */
+    struct by key, value;
+    bool has_key, has_value;
+    enum group_form form;
+    struct group_state own;
+    struct side_effect *effect;
+};
+
+static struct group_state *group_state(struct run *run, struct group *group)
+{
+    struct group_state *state = &group->own;
+
+    if (group->effect) {
+        if (!group->effect->group)
+            group->effect->group = ARENA_NEW(run->arena, struct group_state);
+        state = group->effect->group;
+    }
+    if (gremlin_is_null(state->index)) {
+        state->index = gremlin_map_new(run->heap);
+        state->form = group->form;
+        state->value = group->has_value ? &group->value : NULL;
+    }
+    return state;
+}
+
+static struct group_entry *group_entry(struct run *run, struct group_state *state,
+                                       struct gremlin_value key)
+{
+    bool new;
+    struct gremlin_row *row = gremlin_table_row(state->index, key, &new);
+
+    if (!new)
+        return &state->entries[row->value.integer];
+    row->value = gremlin_long((int64_t)state->count);
+    if (state->count == state->capacity) {
+        size_t capacity = state->capacity ? state->capacity * 2 : 16;
+
+        state->entries = gremlin_heap_grow(run->heap, state->entries,
+                                           state->capacity * sizeof *state->entries,
+                                           capacity * sizeof *state->entries);
+        state->capacity = capacity;
+    }
+    state->entries[state->count] = (struct group_entry){0};
+    return &state->entries[state->count++];
+}
+
+static void list_append(struct run *run, struct gremlin_value *list, struct gremlin_value value,
+                        uint64_t bulk)
+{
+    if (gremlin_is_null(*list))
+        *list = gremlin_list_new(run->heap, 1);
+    for (uint64_t i = 0; i < bulk && !gremlin_heap_failed(run->heap); i++)
+        gremlin_list_add(*list, value);
+}
+
+static bool group_add(struct run *run, struct group *group, const struct traverser *traverser,
+                      struct error *err)
+{
+    struct group_state *state = group_state(run, group);
+    struct group_entry *entry;
+    struct gremlin_value key, value;
+    bool found;
+
+    if (!by_apply(run, group->has_key ? &group->key : NULL, traverser, &key, &found, err))
+        return false;
+    if (!found)
+        return true;
+    entry = group_entry(run, state, key);
+    gremlin_value_unref(key);
+    switch (state->form) {
+    case GROUP_COUNTS:
+        entry->values.type = GREMLIN_LONG;
+        entry->values.integer += (int64_t)traverser->bulk;
+        return true;
+    case GROUP_BARRIER:
+        batch_push(run, &entry->batch, traverser_copy(traverser));
+        return true;
+    case GROUP_OBJECTS:
+        if (!by_apply(run, state->value, traverser, &value, &found, err))
+            return false;
+        if (found) {
+            list_append(run, &entry->values, value, traverser->bulk);
+            gremlin_value_unref(value);
+        }
+        return true;
+    }
+    return true;
+}
+
+/* The value of a group; *ret_found false: it has none, and is left out. */
+static bool entry_value(struct run *run, const struct group_state *state,
+                        const struct group_entry *entry, struct gremlin_value *ret_value,
+                        bool *ret_found, struct error *err)
+{
+    struct part *part;
+    struct traverser first = {0};
+
+    if (state->form != GROUP_BARRIER) {
+        *ret_value = gremlin_value_ref(entry->values);
+        *ret_found = !gremlin_is_null(entry->values);
+        return true;
+    }
+    part = state->value->part;
+    part_reset(run, part);
+    for (size_t i = 0; i < entry->batch.count; i++)
+        part_add(run, part, traverser_copy(&entry->batch.items[i]));
+    if (!part_next(run, part, &first, ret_found, err))
+        return false;
+    if (*ret_found)
+        *ret_value = gremlin_value_take(&first.value);
+    else if (state->value->productive) {
+        *ret_value = GREMLIN_NOTHING;
+        *ret_found = true;
+    }
+    traverser_done(&first);
+    return true;
+}
+
+bool group_result(struct run *run, const struct group_state *state, struct gremlin_value *ret_map,
+                  struct error *err)
+{
+    struct gremlin_value map = gremlin_map_new(run->heap);
+    const struct gremlin_table *index;
+
+    *ret_map = map;
+    if (!state || gremlin_is_null(state->index))
+        return true;
+    index = gremlin_table(state->index);
+    for (size_t i = 0; i < index->count; i++) {
+        struct gremlin_value value;
+        bool found;
+
+        if (!entry_value(run, state, &state->entries[index->rows[i].value.integer], &value, &found,
+                         err))
+            return false;
+        if (found)
+            gremlin_map_put_take(map, index->rows[i].key, value);
+    }
+    return true;
+}
+
+void group_clear(struct run *run, struct group_state *state)
+{
+    for (size_t i = 0; i < state->count; i++) {
+        gremlin_value_unref(state->entries[i].values);
+        batch_done(run, &state->entries[i].batch);
+    }
+    if (state->entries)
+        gremlin_heap_release(run->heap, state->entries, state->capacity * sizeof *state->entries);
+    gremlin_value_unref(state->index);
+    *state = (struct group_state){0};
+}
+
+static bool group_pull(struct run *run, struct step *step, size_t want UNUSED, struct batch *out,
+                       struct error *err)
+{
+    struct group *group = (struct group *)step;
+    uint32_t loops[LOOPS_DEPTH_MAX] = {0};
+    struct gremlin_value map;
+
+    if (step->emitted)
+        return true;
+    for (;;) {
+        batch_clear(&step->pending);
+        if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+            return false;
+        if (!step->pending.count)
+            break;
+        if (!step_look_ahead(run, step, &step->pending, 0, err))
+            return false;
+        for (size_t i = 0; i < step->pending.count; i++)
+            if (!group_add(run, group, &step->pending.items[i], err))
+                return false;
+        step_forget_ahead(run, step);
+        memcpy(loops, step->pending.items[0].loops, sizeof loops);
+    }
+    step->emitted = true;
+    if (!group_result(run, &group->own, &map, err))
+        return false;
+    group_clear(run, &group->own);
+    reduced_push(run, step, map, loops, out);
+    return true;
+}
+
+static bool group_one(struct run *run, struct step *step, struct traverser *traverser,
+                      bool *ret_keep UNUSED, struct error *err)
+{
+    return group_add(run, (struct group *)step, traverser, err);
+}
+
+static void group_reset(struct run *run, struct step *step)
+{
+    group_clear(run, &((struct group *)step)->own);
+}
+
+static const struct step_kind step_group = {.name = "group",
+                                            .flags = STEP_BARRIER | STEP_ORDER_FREE,
+                                            .pull = group_pull,
+                                            .reset = group_reset};
+static const struct step_kind step_group_effect = {
+    .name = "groupSideEffect", .flags = STEP_FILTERS | STEP_SIDE_EFFECT, .one = group_one};
+
+static bool group_begin(struct compiler *compiler, struct raw *raw, struct group *group,
+                        struct error *err)
+{
+    if (raw->count) {
+        if (!argument_text(raw, 0, &group->name, err))
+            return false;
+        group->effect = side_effect_get(compiler->run, group->name);
+        group->effect->grouped = true;
+    }
+    group->step.local = true;
+    raw->by_taken = true;
+    if (raw->by_count) {
+        group->has_key = true;
+        if (!compile_by(compiler, raw->by[0], &group->key, err))
+            return false;
+        if (group->key.part)
+            step_own(compiler, &group->step, group->key.part);
+    }
+    return true;
+}
+
+/* by(count()) alone. */
+static bool part_counts(const struct gremlin_instruction *by)
+{
+    const struct gremlin_traversal *traversal;
+
+    if (by->count != 1 || !argument_is_traversal(by->arguments[0]))
+        return false;
+    traversal = argument_traversal(by->arguments[0]);
+    return traversal->steps.count == 1 && !traversal->steps.items[0].count &&
+           slice_equal(traversal->steps.items[0].name, SLICE("count"));
+}
+
+bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err)
+{
+    struct group *group = STEP_ADD(
+        compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
+
+    if (raw->by_count > 2)
+        return REFUSE(err, "The key and value traversals for group()-step have already been set");
+    if (!group_begin(compiler, raw, group, err))
+        return false;
+    if (raw->by_count < 2)
+        return true;
+    if (part_counts(raw->by[1])) {
+        group->form = GROUP_COUNTS;
+        return true;
+    }
+    group->has_value = true;
+    if (!compile_by(compiler, raw->by[1], &group->value, err))
+        return false;
+    if (group->value.part) {
+        if (group->value.part->barrier)
+            group->form = GROUP_BARRIER;
+        step_own(compiler, &group->step, group->value.part);
+    }
+    return true;
+}
+
+bool compile_group_count(struct compiler *compiler, struct raw *raw, struct error *err)
+{
+    struct group *group = STEP_ADD(
+        compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
+
+    group->form = GROUP_COUNTS;
+    if (raw->by_count > 1)
+        return REFUSE(err, "The key traversal for groupCount()-step has already been set");
+    return group_begin(compiler, raw, group, err);
+}
+
+/* --- tree ------------------------------------------------------------------------------------ */
+
+struct tree {
+    struct step step;
+    struct side_effect *effect; /* NULL: of the stream */
+    struct gremlin_value tree;
+};
+
+static bool tree_add(struct run *run, struct step *step, struct gremlin_value tree,
+                     const struct traverser *traverser, struct error *err)
+{
+    struct trail_nodes nodes;
+    bool good = true;
+
+    if (!trail_section(run, traverser, SLICE_NONE, SLICE_NONE, &nodes, err))
+        return false;
+    for (size_t i = 0; good && i < nodes.count; i++) {
+        struct gremlin_value key;
+        bool found;
+
+        good = by_apply_value(run, step_by(step, i), traverser, nodes.nodes[i]->value, &key, &found,
+                              err);
+        if (good && found) {
+            tree = gremlin_tree_branch(tree, key);
+            gremlin_value_unref(key);
+        }
+    }
+    trail_release(run, &nodes);
+    return good;
+}
+
+static bool tree_pull(struct run *run, struct step *step, size_t want UNUSED, struct batch *out,
+                      struct error *err)
+{
+    struct tree *tree = (struct tree *)step;
+    uint32_t loops[LOOPS_DEPTH_MAX] = {0};
+
+    if (step->emitted)
+        return true;
+    tree->tree = gremlin_table_new(run->heap, GREMLIN_TREE, 0);
+    for (;;) {
+        batch_clear(&step->pending);
+        if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+            return false;
+        if (!step->pending.count)
+            break;
+        for (size_t i = 0; i < step->pending.count; i++)
+            if (!tree_add(run, step, tree->tree, &step->pending.items[i], err))
+                return false;
+    }
+    step->emitted = true;
+    reduced_push(run, step, gremlin_value_take(&tree->tree), loops, out);
+    return true;
+}
+
+static bool tree_one(struct run *run, struct step *step, struct traverser *traverser,
+                     bool *ret_keep UNUSED, struct error *err)
+{
+    struct tree *tree = (struct tree *)step;
+
+    if (tree->effect->value.type != GREMLIN_TREE)
+        gremlin_value_replace_take(&tree->effect->value,
+                                   gremlin_table_new(run->heap, GREMLIN_TREE, 0));
+    return tree_add(run, step, tree->effect->value, traverser, err);
+}
+
+static void tree_reset(struct run *run UNUSED, struct step *step)
+{
+    gremlin_value_replace_take(&((struct tree *)step)->tree, GREMLIN_NOTHING);
+}
+
+static const struct step_kind step_tree = {.name = "tree",
+                                           .flags = STEP_BARRIER | STEP_NEEDS_PATH,
+                                           .pull = tree_pull,
+                                           .reset = tree_reset};
+static const struct step_kind step_tree_effect = {
+    .name = "treeSideEffect",
+    .flags = STEP_FILTERS | STEP_SIDE_EFFECT | STEP_NEEDS_PATH,
+    .one = tree_one};
+
+bool compile_tree(struct compiler *compiler, struct raw *raw, struct error *err)
+{
+    struct tree *tree =
+        STEP_ADD(compiler, raw, raw->count ? &step_tree_effect : &step_tree, struct tree);
+    struct slice name;
+
+    if (!raw->count)
+        return true;
+    if (!argument_text(raw, 0, &name, err))
+        return false;
+    tree->effect = side_effect_get(compiler->run, name);
+    tree->effect->treed = true;
+    return true;
+}

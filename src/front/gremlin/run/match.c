@@ -1,0 +1,268 @@
+/* match(): patterns that share variables. Each begins at a variable that is known and may end at
+ * one; the next pattern is the first whose beginning is known, so the search is depth first over
+ * what each gives. Variables are labels of the traverser's path while it lasts, so that filters
+ * among the patterns see them, and the result is a map of all of them. */
+#include "front/gremlin/run/compile.h"
+
+enum { PATTERNS_MAX = 32, VARIABLES_MAX = 64 };
+
+struct pattern {
+    struct part *part;
+    int start, end; /* variables; end -1: none */
+    bool filter;    /* where(), not(), or(): run when all others have been */
+};
+
+struct match {
+    struct step step;
+    struct pattern patterns[PATTERNS_MAX];
+    size_t count;
+    struct slice variables[VARIABLES_MAX];
+    struct gremlin_value labels[VARIABLES_MAX]; /* sets of one name */
+    size_t variable_count;
+    int first; /* the variable that the incoming object is */
+};
+
+struct bindings {
+    struct gremlin_value values[VARIABLES_MAX];
+    bool bound[VARIABLES_MAX];
+};
+
+static int variable_of(struct compiler *compiler, struct match *match, struct slice name)
+{
+    struct gremlin_value text;
+
+    for (size_t i = 0; i < match->variable_count; i++)
+        if (slice_equal(match->variables[i], name))
+            return (int)i;
+    if (match->variable_count == VARIABLES_MAX)
+        return -1;
+    match->variables[match->variable_count] = slice_keep(compiler, name);
+    text = gremlin_string(compiler->run->heap, name);
+    match->labels[match->variable_count] = gremlin_set_new(compiler->run->heap);
+    gremlin_set_add(match->labels[match->variable_count], text);
+    gremlin_value_unref(text);
+    return (int)match->variable_count++;
+}
+
+/* The traverser with one variable more on its path. */
+static struct traverser with_variable(struct run *run, const struct match *match,
+                                      const struct traverser *traverser, int variable,
+                                      struct gremlin_value value)
+{
+    struct traverser bound = traverser_copy(traverser);
+
+    gremlin_value_replace_take(&bound.value, gremlin_value_ref(value));
+    bound.on_trail = false;
+    traverser_label(run, &bound, match->labels[variable]);
+    return bound;
+}
+
+static bool emit_map(struct run *run, struct match *match, const struct traverser *traverser,
+                     const struct bindings *bindings, struct batch *out)
+{
+    struct gremlin_value map = gremlin_map_new(run->heap);
+
+    for (size_t i = 0; i < match->variable_count; i++) {
+        struct gremlin_value key;
+
+        if (!bindings->bound[i])
+            continue;
+        key = gremlin_string(run->heap, match->variables[i]);
+        gremlin_map_put(map, key, bindings->values[i]);
+        gremlin_value_unref(key);
+    }
+    batch_push(run, out, traverser_split(run, traverser, map, &match->step));
+    return true;
+}
+
+static bool search(struct run *run, struct match *match, const struct traverser *traverser,
+                   struct bindings *bindings, uint32_t done, struct batch *out, struct error *err);
+
+/* One result of a pattern: it must agree with its variable, or becomes it. */
+static bool follow(struct run *run, struct match *match, const struct pattern *pattern,
+                   const struct traverser *traverser, struct gremlin_value value,
+                   struct bindings *bindings, uint32_t done, struct batch *out, struct error *err)
+{
+    struct traverser bound;
+    bool good;
+
+    if (pattern->end < 0)
+        return search(run, match, traverser, bindings, done, out, err);
+    if (bindings->bound[pattern->end])
+        return !gremlin_equal(bindings->values[pattern->end], value) ||
+               search(run, match, traverser, bindings, done, out, err);
+    bound = with_variable(run, match, traverser, pattern->end, value);
+    bindings->bound[pattern->end] = true;
+    bindings->values[pattern->end] = value;
+    good = search(run, match, &bound, bindings, done, out, err);
+    bindings->bound[pattern->end] = false;
+    traverser_done(&bound);
+    return good;
+}
+
+static bool pattern_run(struct run *run, struct match *match, size_t index,
+                        const struct traverser *traverser, struct bindings *bindings, uint32_t done,
+                        struct batch *out, struct error *err)
+{
+    const struct pattern *pattern = &match->patterns[index];
+    struct batch results = {0};
+    bool good = true;
+
+    if (pattern->filter) {
+        bool yes;
+
+        if (!part_test(run, pattern->part, traverser, &yes, err))
+            return false;
+        return !yes || search(run, match, traverser, bindings, done | 1U << index, out, err);
+    }
+    part_begin_value(run, pattern->part, traverser, bindings->values[pattern->start]);
+    good = part_drain(run, pattern->part, &results, err);
+    for (size_t i = 0; good && i < results.count; i++)
+        good = query_work(&run->context, 1, err) &&
+               follow(run, match, pattern, traverser, results.items[i].value, bindings,
+                      done | 1U << index, out, err);
+    batch_done(run, &results);
+    return good;
+}
+
+/* Without an end a pattern is a filter, but one that counts its results as TinkerPop does. */
+static bool search(struct run *run, struct match *match, const struct traverser *traverser,
+                   struct bindings *bindings, uint32_t done, struct batch *out, struct error *err)
+{
+    size_t left = match->count;
+
+    for (size_t i = 0; i < match->count; i++) {
+        const struct pattern *pattern = &match->patterns[i];
+
+        left -= done >> i & 1;
+        if (done >> i & 1 || pattern->filter || !bindings->bound[pattern->start])
+            continue;
+        return pattern_run(run, match, i, traverser, bindings, done, out, err);
+    }
+    for (size_t i = 0; i < match->count; i++)
+        if (!(done >> i & 1) && match->patterns[i].filter)
+            return pattern_run(run, match, i, traverser, bindings, done, out, err);
+    if (left)
+        return FAIL(err, "The provided match pattern is unsolvable");
+    return emit_map(run, match, traverser, bindings, out);
+}
+
+static bool match_spread(struct run *run, struct step *step, const struct traverser *traverser,
+                         struct batch *out, struct error *err)
+{
+    struct match *match = (struct match *)step;
+    struct bindings bindings = {0};
+    struct gremlin_value known[VARIABLES_MAX] = {0}; /* held here; others by the path */
+    struct traverser begun = traverser_copy(traverser);
+    bool good = true, found;
+
+    for (size_t i = 0; good && i < match->variable_count; i++) {
+        struct gremlin_value value;
+
+        good = scope_value(run, traverser, match->variables[i], GREMLIN_POP_LAST, &value, &found,
+                           err);
+        if (good && found) {
+            bindings.bound[i] = true;
+            bindings.values[i] = value;
+            known[i] = value;
+        }
+    }
+    if (good && !bindings.bound[match->first]) {
+        bindings.bound[match->first] = true;
+        bindings.values[match->first] = traverser->value;
+        traverser_label(run, &begun, match->labels[match->first]);
+    }
+    good = good && search(run, match, &begun, &bindings, 0, out, err);
+    for (size_t i = 0; i < match->variable_count; i++)
+        gremlin_value_unref(known[i]);
+    traverser_done(&begun);
+    return good;
+}
+
+static const struct step_kind step_match = {
+    .name = "match", .flags = STEP_NEEDS_LABELS, .spread = match_spread};
+
+/* --- Compiling ------------------------------------------------------------------------------- */
+
+static bool is_filter(const struct gremlin_traversal *traversal)
+{
+    const struct gremlin_instruction *first = traversal->steps.items;
+
+    return traversal->steps.count &&
+           (slice_equal(first->name, SLICE("where")) || slice_equal(first->name, SLICE("not")) ||
+            slice_equal(first->name, SLICE("or")));
+}
+
+static bool pattern_compile(struct compiler *compiler, struct match *match,
+                            const struct gremlin_traversal *traversal, struct error *err)
+{
+    struct pattern *pattern = &match->patterns[match->count];
+
+    /* and(...): its patterns are patterns */
+    if (traversal->steps.count == 1 &&
+        slice_equal(traversal->steps.items[0].name, SLICE("and"))) {
+        const struct gremlin_instruction *in = &traversal->steps.items[0];
+
+        for (size_t i = 0; i < in->count; i++)
+            if (!argument_is_traversal(in->arguments[i]) ||
+                !pattern_compile(compiler, match, argument_traversal(in->arguments[i]), err))
+                return false;
+        return true;
+    }
+    if (match->count == PATTERNS_MAX)
+        return REFUSE(err, "match() takes at most %d patterns", PATTERNS_MAX);
+    pattern->filter = is_filter(traversal);
+    pattern->end = -1;
+    if (!compile_part(compiler, traversal,
+                      (struct part_options){.where = pattern->filter, .pattern = !pattern->filter},
+                      &pattern->part, err))
+        return false;
+    step_own(compiler, &match->step, pattern->part);
+    match->count++;
+    if (pattern->filter)
+        return true;
+    if (!pattern->part->first_label.data)
+        return REFUSE(err, "All match()-traversals must have a single start label "
+                           "(i.e. variable)");
+    pattern->start = variable_of(compiler, match, pattern->part->first_label);
+    if (pattern->part->last_label.data)
+        pattern->end = variable_of(compiler, match, pattern->part->last_label);
+    if (pattern->start < 0)
+        return REFUSE(err, "match() has too many variables");
+    return true;
+}
+
+/* The variable that is where others come from: no pattern ends at it. */
+static int first_variable(const struct match *match)
+{
+    for (size_t i = 0; i < match->count; i++) {
+        bool ends = match->patterns[i].filter;
+
+        for (size_t j = 0; !ends && j < match->count; j++)
+            ends = !match->patterns[j].filter &&
+                   match->patterns[j].end == match->patterns[i].start;
+        if (!ends)
+            return match->patterns[i].start;
+    }
+    for (size_t i = 0; i < match->count; i++)
+        if (!match->patterns[i].filter)
+            return match->patterns[i].start;
+    return 0;
+}
+
+bool compile_match(struct compiler *compiler, struct raw *raw, struct error *err)
+{
+    struct match *match = STEP_ADD(compiler, raw, &step_match, struct match);
+
+    match->step.local = true;
+    for (size_t i = 0; i < raw->count; i++) {
+        if (!argument_is_traversal(raw->arguments[i]))
+            return argument_wrong(raw, i, "a traversal", err);
+        if (!pattern_compile(compiler, match, argument_traversal(raw->arguments[i]), err))
+            return false;
+    }
+    if (!match->variable_count)
+        return REFUSE(err, "match() needs a pattern that begins with as()");
+    match->first = first_variable(match);
+    return true;
+}
