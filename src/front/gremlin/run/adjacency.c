@@ -332,7 +332,7 @@ bool compile_e(struct compiler *compiler, struct raw *raw, struct error *err)
 
 struct expand {
     struct step step;
-    enum gremlin_reach reach = GREMLIN_REACH_OUT;
+    enum gremlin_reach reach;
     enum gremlin_want want;
     const struct slice *labels;
     size_t label_count;
