@@ -27,11 +27,11 @@ struct certificate_keeper {
 
 struct certificate_source {
     const char *certificate_path, *key_path; /* the operator's; empty: none */
-    const char *clients_path;                /* authorities of clients; empty: none */
     const char *names;                       /* as tls.names has them */
     const char *account_suffix;              /* as account.host_suffix has it */
     struct log *log;                         /* borrowed; may be NULL */
     struct certificate_keeper keeper;        /* read NULL: another authority at every start */
+    const char *clients_path;                /* authorities of clients; empty or NULL: none */
 };
 
 struct certificate; /* opaque, owned */

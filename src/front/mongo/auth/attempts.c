@@ -3,23 +3,22 @@
 #include "front/mongo/auth/attempts.h"
 
 #include "base/memory.h"
-#include "base/random.h"
 
 #include <stdatomic.h>
 #include <xxhash.h>
 
-enum { PLACES = 16384 };
+enum { PLACES = 65536 };
 
 struct mongo_attempts {
-    uint64_t seed; /* so that nobody can look for names that share a place */
+    uint64_t seed;
     atomic_int_fast64_t addresses[PLACES], names[PLACES];
 };
 
-struct mongo_attempts *mongo_attempts_new(void)
+struct mongo_attempts *mongo_attempts_new(uint64_t seed)
 {
     struct mongo_attempts *attempts = MEMORY_NEW(struct mongo_attempts);
 
-    random_secret(&attempts->seed, sizeof attempts->seed);
+    attempts->seed = seed;
     return attempts;
 }
 

@@ -15,7 +15,8 @@ enum { MONGO_ATTEMPTS_ADDRESS = 50, MONGO_ATTEMPTS_NAME = 500, MONGO_ATTEMPTS_BA
 
 struct mongo_attempts; /* opaque, owned */
 
-struct mongo_attempts *mongo_attempts_new(void);
+/* seed: a secret, so that nobody can look for names and addresses that share a place. */
+struct mongo_attempts *mongo_attempts_new(uint64_t seed);
 void mongo_attempts_free(struct mongo_attempts *attempts); /* NULL is fine */
 
 /* May it try? now_ms: of a monotonic clock. */

@@ -84,6 +84,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
 {
     struct whole *whole = MEMORY_NEW(struct whole);
     struct mongo *mongo = &whole->mongo;
+    uint64_t seed;
     uint32_t first;
 
     mongo->options = *options;
@@ -99,7 +100,8 @@ struct mongo *mongo_new(const struct mongo_options *options)
                                          .transaction_free = mongo_transact_free});
     mongo->operations = mongo_operations_new();
     mongo->index_uses = mongo_index_uses_new();
-    mongo->attempts = mongo_attempts_new();
+    random_secret(&seed, sizeof seed);
+    mongo->attempts = mongo_attempts_new(seed);
     mongo->intents = mongo_intents_new();
     if (options->test_commands)
         mongo->fail_points = mongo_fail_points_new();

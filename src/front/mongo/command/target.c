@@ -471,7 +471,7 @@ static bool on_check(const struct filling *filling, struct error *err)
         size_t agreed = 0;
 
         if (index->unique == INDEX_UNIQUE_NOT || index->part_count != target->on_count ||
-            index->filter_count || index->sparse)
+            index->filter_count || index->sparse || index->collator)
             continue;
         for (size_t part = 0; part < index->part_count; part++)
             for (size_t k = 0; k < target->on_count; k++)

@@ -14,7 +14,7 @@ static struct net_address address_of(const char *text)
 
 static int setup(void **state)
 {
-    *state = mongo_attempts_new();
+    *state = mongo_attempts_new(1);
     return 0;
 }
 
