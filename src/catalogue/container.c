@@ -430,6 +430,20 @@ bool catalogue_container_rename(struct catalogue *catalogue, struct slice accoun
            container_rename(&change, &found, new_id, drop_target, ret_container, err);
 }
 
+bool catalogue_container_tell(struct catalogue *catalogue, struct slice account,
+                              struct slice database, struct slice id, enum history_kind kind,
+                              struct slice payload, struct error *err)
+{
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+    struct catalogue_found found;
+
+    if (!catalogue_change_begin(catalogue, &change, err) ||
+        !catalogue_find_container(change.root, account, database, id, false, &found, err))
+        return false;
+    catalogue_change_tell(&change, kind, found.container, payload);
+    return !change.telling_count || catalogue_change_commit(&change, err);
+}
+
 bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
                               struct slice database, struct slice id, struct slice if_match,
                               struct error *err)
