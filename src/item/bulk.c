@@ -344,13 +344,23 @@ struct joined {
     struct transaction *transaction; /* NULL: none is planned yet */
 };
 
+/* A commit to a bounded container brings no more than fits: what it brings itself cannot go. */
+static bool fits_bound(const struct joined *joined, const struct flight *flight)
+{
+    const struct definition_bound *bound = &joined->run->space->definition->bound;
+
+    return !bound->bytes || !joined->count ||
+           ((!bound->items || (int64_t)joined->count < bound->items) &&
+            (int64_t)(joined->bytes + flight->op->document.len) <= bound->bytes / 2);
+}
+
 static bool may_join(const struct joined *joined, const struct flight *flight)
 {
     const struct item_operation *op = flight->op;
 
     return op->verb != ITEM_READ && op->verb != ITEM_CHANGE && !op->key.former &&
            !op->options.new_id && !needs_claim(flight) && op->route.span->node == joined->node &&
-           joined->bytes <= JOINED_BYTES_MAX;
+           joined->bytes <= JOINED_BYTES_MAX && fits_bound(joined, flight);
 }
 
 /* Plans one that was admitted. */

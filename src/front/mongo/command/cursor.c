@@ -7,6 +7,8 @@
 #include "front/mongo/command/snapshot.h"
 #include "front/mongo/command/watch.h"
 
+#include <xxhash.h>
+
 enum {
     FIRST_BATCH = 101,
     BATCH_BYTES_MAX = 16 * 1024 * 1024,
@@ -80,6 +82,19 @@ static int64_t cursor_deadline(const struct mongo_call *call)
     return clock_read_monotonic_ms(call->services->clock) + call->options->cursor_ms;
 }
 
+/* Users of an account have cursors of their own. */
+static uint64_t user_of(const struct mongo_call *call)
+{
+    const struct mongo_session *session = call->session;
+
+    if (!session->by_user)
+        return 0;
+    return XXH3_64bits_withSeed(session->user, strlen(session->user),
+                                XXH3_64bits(session->user_database,
+                                            strlen(session->user_database))) |
+           1;
+}
+
 struct mongo_cursor *mongo_cursor_new(const struct mongo_call *call,
                                       const struct mongo_namespace *name)
 {
@@ -95,6 +110,7 @@ struct mongo_cursor *mongo_cursor_new(const struct mongo_call *call,
     cursor->base = cursor->collection;
     cursor->in_session = session.len == MONGO_SESSION_ID_LEN;
     cursor->snapshot = call->snapshot;
+    cursor->user = user_of(call);
     if (cursor->in_session)
         memcpy(cursor->session, session.data, MONGO_SESSION_ID_LEN);
     if (cursor->in_session || cursor->snapshot)
@@ -211,6 +227,10 @@ static bool cursor_check(const struct mongo_call *call, const struct mongo_curso
                     ? slice_equal(session, slice_of(cursor->session, MONGO_SESSION_ID_LEN))
                     : session.len == 0;
 
+    if (cursor->user != user_of(call))
+        return mongo_error_set(err, MONGO_UNAUTHORIZED,
+                               "cursor %lld was not created by the user of the connection",
+                               (long long)id);
     if (!same)
         return mongo_error_set(err, MONGO_UNAUTHORIZED,
                                "cannot run getMore on cursor %lld, which was created in another "

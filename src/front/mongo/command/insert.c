@@ -214,7 +214,7 @@ static bool point_insert(struct mongo_call *call, struct error *err)
     struct mongo_documents documents;
     struct slice document;
     struct mongo_item item;
-    bool bypass;
+    bool bypass = false;
 
     if (!command_read(call, &inserting, &bypass, &documents, err)) {
         call->cold = false;
@@ -244,7 +244,7 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
     struct inserting inserting = {.call = call};
     struct mongo_documents documents;
     size_t index = 0;
-    bool bypass;
+    bool bypass = false;
 
     if (!call->may_block)
         return mongo_point_begin(call) && point_insert(call, err);

@@ -8,6 +8,11 @@ enum { BATCH_MAX = 100000, ERRORS_TEXT_MAX = 1024 * 1024 };
 
 /* --- Reading statements ---------------------------------------------------------------------- */
 
+static bool is_given(const struct document_value *value)
+{
+    return value->type != DOCUMENT_UNDEFINED && value->type != DOCUMENT_NULL;
+}
+
 struct deletion {
     struct slice q, collation;
     int64_t limit;
