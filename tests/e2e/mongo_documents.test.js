@@ -39,12 +39,6 @@ const section = (name, bytes) => {
   return Buffer.concat([Buffer.from([1]), le32(body.length + 4), body]);
 };
 
-// The bytes of the first document of a reply's batch.
-function firstOf(reply) {
-  const body = BSON.deserialize(reply.bytes.subarray(21), { raw: true, promoteValues: false, fieldsAsRaw: { firstBatch: true } });
-  return Buffer.from(body.cursor.firstBatch[0]);
-}
-
 const without = ({ _rid, _self, _etag, _attachments, _ts, ...item }) => item;
 
 test('every type goes through MongoDB, out and in again through Cosmos, and is the same to the byte', async (t) => {
@@ -57,9 +51,9 @@ test('every type goes through MongoDB, out and in again through Cosmos, and is t
   const document = withRareTypes({ _id: new ObjectId('507f1f77bcf86cd799439099'), tenant: 'a', ...types });
   const inserted = await wire.send(message(1, 2013, le32(0), [0], raw({ insert: 'types', $db: 'shop' }), section('documents', document))).reply();
   assert.equal(inserted.document.n, 1, JSON.stringify(inserted.document));
-  const read = async (_id) => firstOf(await wire.send(command(2, { find: 'types', filter: { _id }, $db: 'shop' })).reply());
   const _id = new ObjectId('507f1f77bcf86cd799439099');
-  assert.deepEqual(await read(_id), document);
+  const read = async () => (await wire.send(command(2, { find: 'types', filter: { _id }, $db: 'shop' })).reply()).bytes;
+  assert.ok((await read()).includes(document)); // as it was sent
 
   const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
   t.after(() => cosmos.dispose());
@@ -70,7 +64,7 @@ test('every type goes through MongoDB, out and in again through Cosmos, and is t
   // a name that occurs twice cannot be told in an object of JavaScript: its last value is there
   const { resource: replaced } = await container.item(shown.id, undefined).replace(without(shown));
   assert.deepEqual(without(replaced), without(shown));
-  const once = BSON.deserialize(await read(_id), { promoteValues: false });
+  const [once] = BSON.deserialize((await read()).subarray(21), { promoteValues: false }).cursor.firstBatch;
   const before = BSON.deserialize(document, { promoteValues: false });
   assert.equal(EJSON.stringify(once, { relaxed: false }), EJSON.stringify(before, { relaxed: false }));
   // and back: what Cosmos writes, MongoDB reads with its types
@@ -114,10 +108,11 @@ test('documents of 16 MiB are inserted, updated, aggregated, watched and read', 
   const limit = 16 * 1024 * 1024;
   const overhead = BSON.calculateObjectSize({ _id: 1, n: 1, text: '' });
   const text = 'x'.repeat(limit - overhead);
-  const stream = c.watch();
+  const stream = c.watch([], { fullDocument: 'required', fullDocumentBeforeChange: 'required' });
   t.after(() => stream.close());
   assert.equal(await stream.tryNext(), null);
   await c.insertOne({ _id: 1, n: 1, text });
+  assert.equal((await stream.next()).fullDocument.text.length, text.length);
   assert.equal(BSON.calculateObjectSize(await c.findOne({ _id: 1 })), limit);
   assert.equal((await c.updateOne({ _id: 1 }, { $inc: { n: 1 } })).modifiedCount, 1);
   assert.equal((await c.find({ n: 2 }).toArray())[0].text.length, text.length);
@@ -128,8 +123,7 @@ test('documents of 16 MiB are inserted, updated, aggregated, watched and read', 
   await c.insertOne({ _id: 3, n: 1, text });
   assert.equal((await c.find().sort({ _id: 1 }).toArray()).length, 2);
   assert.equal(await c.countDocuments({ text: { $exists: true } }), 2);
-  // the event has the document and more around it
-  await assert.rejects((async () => { for (;;) await stream.next(); })(), { code: 10334 });
+  await assert.rejects(stream.next(), { code: 10334 }); // the document before and after the update are too much for one event
   assert.equal((await c.deleteMany({})).deletedCount, 2);
 });
 
@@ -143,7 +137,7 @@ test('nesting bombs and pipelines that are too long are refused, and harm nobody
   const { server, db } = await mongo(t);
   await db.collection('c').insertOne({ _id: 1 });
   const wire = await Wire.open(t, server);
-  const ask = (document) => wire.ask({ $db: 'shop', ...document });
+  const ask = (document) => wire.ask({ ...document, $db: 'shop' });
   const other = mongoClient(t, server.mongo);
   const bombs = [
     [{ find: 'c', filter: within(170, (x) => ({ $and: [x === 1 ? { a: 1 } : x] })) }, undefined],
@@ -175,7 +169,7 @@ test('idle cursors are bounded, and are nobody else\'s', async (t) => {
   await c.insertMany(Array.from({ length: 3 }, (_, _id) => ({ _id })));
   const wire = await Wire.open(t, server);
   let opened = 0, refused;
-  for (let i = 0; i < 10_000 && !refused; i += 100) {
+  for (let i = 0; i < 9_900 && !refused; i += 100) {
     wire.send(...Array.from({ length: 100 }, (_, k) => command(i + k, { find: 'c', batchSize: 1, $db: 'shop' })));
     for (let k = 0; k < 100; k++) {
       const { document } = await wire.reply();
@@ -183,7 +177,7 @@ test('idle cursors are bounded, and are nobody else\'s', async (t) => {
       else refused = document;
     }
   }
-  assert.ok(opened === 10_000 || refused.ok === 0, JSON.stringify(refused));
+  assert.equal(opened, 9_900, JSON.stringify(refused));
   const first = await db.command({ find: 'c', batchSize: 1 });
   const more = (who, id) => who.command({ getMore: Long.fromValue(id), collection: 'c' });
   const session = client.startSession();
@@ -191,6 +185,13 @@ test('idle cursors are bounded, and are nobody else\'s', async (t) => {
   await assert.rejects(db.command({ getMore: Long.fromValue(first.cursor.id), collection: 'c' }, { session }), { code: 13 });
   await assert.rejects(more(db, Long.fromNumber(12345)), { code: 43 });
   assert.equal((await db.collection('other').insertOne({ _id: 1 })).acknowledged, true);
+  assert.equal(await c.countDocuments(), 3);
+  // half of all is one account's: then it is told so, and others go on
+  for (let i = 0; i < 200 && !refused; i++) {
+    const document = await wire.ask({ find: 'c', batchSize: 1, $db: 'shop' });
+    if (!document.ok) refused = document;
+  }
+  assert.equal(refused.code, 202);
   assert.equal(await c.countDocuments(), 3);
 });
 

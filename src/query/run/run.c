@@ -416,12 +416,17 @@ static bool run_mode(struct query_run_state *run, bool *ret_more, struct error *
     }
 }
 
+/* MongoDB's documents have up to 16 MiB: room to make another of one. */
+enum { LARGE_DOCUMENT_BYTES = 33 * 1024 * 1024 };
+
 void query_run_context_init(struct query_run_state *run)
 {
     const struct query_page_limits *limits = &run->request->limits;
     struct query_limits evaluation = {.work_max = limits->work_max,
                                       .deadline_ms = limits->deadline_ms};
 
+    if (run->plan->order == DOCUMENT_ORDER_MONGO)
+        evaluation.bytes_max = LARGE_DOCUMENT_BYTES;
     run->row_arena = arena_new();
     query_context_init(&run->context, run->row_arena, &evaluation, run->clock);
     run->context.slot_count = MAX(run->plan->slot_count, 1u);

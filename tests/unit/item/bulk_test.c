@@ -76,7 +76,7 @@ static struct item_operation operation_of(struct fixture *fixture, enum item_ver
 static void create_many(struct fixture *fixture, struct item_operation operations[MANY])
 {
     for (int i = 0; i < MANY; i++) {
-        char id[8];
+        char id[16];
 
         snprintf(id, sizeof id, "%d", i);
         operations[i] = operation_of(fixture, ITEM_CREATE, id, "{\"n\":1}");
@@ -305,7 +305,7 @@ static void create_some(struct fixture *fixture, int from, int count, bool toget
     struct item_operation operations[MANY];
 
     for (int i = 0; i < count; i++) {
-        char id[8];
+        char id[16];
 
         snprintf(id, sizeof id, "%d", from + i);
         operations[i] = operation_of(fixture, ITEM_CREATE, id, "{\"n\":1}");
@@ -321,7 +321,7 @@ static void create_some(struct fixture *fixture, int from, int count, bool toget
 static void assert_newest(struct fixture *fixture, int last, int count)
 {
     for (int i = MAX(last - 2 * count, 0); i <= last; i++) {
-        char id[8];
+        char id[16];
 
         snprintf(id, sizeof id, "%d", i);
         assert_int_equal(is_there(fixture, id), i > last - count);
