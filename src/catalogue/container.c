@@ -405,7 +405,7 @@ static bool container_rename(struct catalogue_change *change, const struct catal
     container = catalogue_state_container(state);
     definition_unref(container->definition);
     container->definition = definition_ref(definition);
-    catalogue_change_tell_renamed(change, found->container, id);
+    catalogue_change_tell_renamed(change, found->container, id, target);
     if (!container_commit_state(change, container, false, err))
         return false;
     if (target)

@@ -366,7 +366,8 @@ static void bytes_bound_as_items_do(void **state)
     assert_true(bytes <= 1000 && items > 5 && items < 20);
     assert_newest(fixture, 49, (int)items);
     /* one that takes all of it, and an update that grows: never the item itself goes */
-    op = operation_of(fixture, ITEM_REPLACE, "49", "{\"text\":\"0123456789012345678901234567890123456789\"}");
+    op = operation_of(fixture, ITEM_REPLACE, "49",
+                      "{\"text\":\"0123456789012345678901234567890123456789\"}");
     assert_ok(item_operation_run(&op, &err), &err);
     assert_true(is_there(fixture, "49"));
     assert_ok(view_count(&view, SLICE_NONE, &items, &bytes, &err), &err);

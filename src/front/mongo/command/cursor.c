@@ -89,9 +89,9 @@ static uint64_t user_of(const struct mongo_call *call)
 
     if (!session->by_user)
         return 0;
-    return XXH3_64bits_withSeed(session->user, strlen(session->user),
-                                XXH3_64bits(session->user_database,
-                                            strlen(session->user_database))) |
+    return XXH3_64bits_withSeed(
+               session->user, strlen(session->user),
+               XXH3_64bits(session->user_database, strlen(session->user_database))) |
            1;
 }
 

@@ -200,7 +200,8 @@ static void id_index_append(struct buf *out)
 
 static void operation_append(const struct history_record *record, struct buf *out)
 {
-    struct document_value description, to;
+    struct document_value description, to, dropped;
+    int64_t number;
     size_t begin;
 
     if (part_of(record, "o", &description)) {
@@ -210,8 +211,13 @@ static void operation_append(const struct history_record *record, struct buf *ou
     begin = document_append_object_begin(out, SLICE("operationDescription"));
     if (record->kind == HISTORY_CREATE)
         id_index_append(out);
-    if (record->kind == HISTORY_RENAME && document_find(record->payload, SLICE("t"), &to))
+    if (record->kind == HISTORY_RENAME && document_find(record->payload, SLICE("t"), &to)) {
         namespace_append(&record->origin, SLICE("to"), to.text, out);
+        if (document_find(record->payload, SLICE("x"), &dropped) &&
+            document_to_int64(&dropped, &number))
+            mongo_uuid_append_numbers(record->origin.account, record->origin.database,
+                                      (uint32_t)number, SLICE("dropTarget"), out);
+    }
     document_end(out, begin);
 }
 
