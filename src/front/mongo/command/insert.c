@@ -224,7 +224,8 @@ static bool point_insert(struct mongo_call *call, struct error *err)
         !mongo_collection_open(call, &inserting.name, &point->collection, err))
         return false;
     if (!point->collection.container || point->collection.terms.validator.data ||
-        point->collection.terms.capped || !mongo_item_make(call, document, &item, err) ||
+        point->collection.terms.capped || point->collection.terms.collation.data ||
+        !mongo_item_make(call, document, &item, err) ||
         !mongo_shard_key_check(&point->collection, item.document, err)) {
         mongo_collection_close(&point->collection);
         return false;

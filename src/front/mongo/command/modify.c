@@ -125,15 +125,17 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
         !modification_check(&asked, err) || !mongo_deadline(call, &writing.deadline_ms, err) ||
         !mongo_writing_open(&writing, asked.bypass, err))
         return false;
-    statement = (struct mongo_statement){.reading = {.shape = MONGO_SHAPE_VERSION,
-                                                     .filter = asked.query,
-                                                     .sort = asked.sort,
-                                                     .collation = asked.collation,
-                                                     .hint = asked.hint,
-                                                     .let = asked.let,
-                                                     .limit = UINT64_MAX},
-                                         .upsert = asked.upsert,
-                                         .upserted = document_undefined()};
+    statement = (struct mongo_statement){
+        .reading = {.shape = MONGO_SHAPE_VERSION,
+                    .filter = asked.query,
+                    .sort = asked.sort,
+                    .collation = asked.collation,
+                    .collation_default = writing.collection.terms.collation,
+                    .hint = asked.hint,
+                    .let = asked.let,
+                    .limit = UINT64_MAX},
+        .upsert = asked.upsert,
+        .upserted = document_undefined()};
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     writing.image = asked.new_one ? MONGO_IMAGE_AFTER : MONGO_IMAGE_BEFORE;
     statement.reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);

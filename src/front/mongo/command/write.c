@@ -45,14 +45,16 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
 
     if (!deletion_fields_read(document, &deletion, err))
         return false;
-    *ret_statement = (struct mongo_statement){.reading = {.shape = MONGO_SHAPE_VERSION,
-                                                          .filter = deletion.q,
-                                                          .collation = deletion.collation,
-                                                          .hint = deletion.hint,
-                                                          .let = ret_statement->reading.let,
-                                                          .limit = UINT64_MAX},
-                                              .multi = deletion.limit == 0,
-                                              .upserted = document_undefined()};
+    *ret_statement = (struct mongo_statement){
+        .reading = {.shape = MONGO_SHAPE_VERSION,
+                    .filter = deletion.q,
+                    .collation = deletion.collation,
+                    .collation_default = ret_statement->reading.collation_default,
+                    .hint = deletion.hint,
+                    .let = ret_statement->reading.let,
+                    .limit = UINT64_MAX},
+        .multi = deletion.limit == 0,
+        .upserted = document_undefined()};
     ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     return mongo_reading_prepare(call, &ret_statement->reading, call->arena, err);
 }
@@ -87,15 +89,17 @@ static bool change_read(struct mongo_call *call, struct slice document,
 
     if (!change_fields_read(document, &change, err))
         return false;
-    *ret_statement = (struct mongo_statement){.reading = {.shape = MONGO_SHAPE_VERSION,
-                                                          .filter = change.q,
-                                                          .collation = change.collation,
-                                                          .hint = change.hint,
-                                                          .let = ret_statement->reading.let,
-                                                          .limit = UINT64_MAX},
-                                              .multi = change.multi,
-                                              .upsert = change.upsert,
-                                              .upserted = document_undefined()};
+    *ret_statement = (struct mongo_statement){
+        .reading = {.shape = MONGO_SHAPE_VERSION,
+                    .filter = change.q,
+                    .collation = change.collation,
+                    .collation_default = ret_statement->reading.collation_default,
+                    .hint = change.hint,
+                    .let = ret_statement->reading.let,
+                    .limit = UINT64_MAX},
+        .multi = change.multi,
+        .upsert = change.upsert,
+        .upserted = document_undefined()};
     ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     return mongo_reading_prepare(call, &ret_statement->reading, call->arena, err) &&
            mongo_statement_update(
@@ -143,8 +147,10 @@ static void statements_run(struct mongo_writing *writing, struct mongo_documents
     struct slice document;
 
     for (size_t i = 0; mongo_documents_next(statements, &document); i++) {
-        struct mongo_statement statement = {.reading.let = writing->let,
-                                            .upserted = document_undefined()};
+        struct mongo_statement statement = {
+            .reading = {.let = writing->let,
+                        .collation_default = writing->collection.terms.collation},
+            .upserted = document_undefined()};
         struct error err;
 
         if (grown_check(writing->call, &err) &&
@@ -322,7 +328,7 @@ static bool point_update(struct mongo_call *call, struct error *err)
     point->answer = point_answer;
     writing->collection = point->collection;
     fine = point->collection.container && !point->collection.terms.validator.data &&
-           !point->collection.terms.capped &&
+           !point->collection.terms.capped && !point->collection.terms.collation.data &&
            mongo_item_named(&point->collection, change.q, &point->op.id, &point->op.key) &&
            point_change(point, writing, document, err);
     if (!fine)

@@ -312,6 +312,18 @@ void mongo_request_repeat(struct mongo_request *request, int32_t id)
     bytes_put_le32(exchange->repeat + 4, (uint32_t)id);
 }
 
+bool mongo_request_subject(const struct mongo_request *request, struct buf *out)
+{
+    const struct exchange *exchange = CONTAINER_OF(request, const struct exchange, request);
+
+    return exchange->connection && net_connection_subject(exchange->connection->net, out);
+}
+
+void mongo_request_cancel(struct mongo_request *request)
+{
+    atomic_store(&CONTAINER_OF(request, struct exchange, request)->cancelled, true);
+}
+
 const atomic_bool *mongo_request_cancel_flag(const struct mongo_request *request)
 {
     return &CONTAINER_OF(request, const struct exchange, request)->cancelled;
