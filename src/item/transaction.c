@@ -73,7 +73,7 @@ bool transaction_begin_plain(const struct item_scope *scope, struct slice logica
 {
     struct transaction *transaction;
 
-    if (definition_is_unique(scope->definition))
+    if (definition_is_unique(scope->definition) || scope->definition->bound.bytes)
         return transaction_begin(scope, logical, arena, ret_transaction, err);
     assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
     if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
