@@ -165,6 +165,12 @@ NODISCARD bool catalogue_container_rename(struct catalogue *catalogue, struct sl
                                           struct slice database, struct slice id,
                                           struct slice new_id, bool drop_target,
                                           struct container **ret_container, struct error *err);
+/* Tells readers of changes (partition/history.h) what was done with a container that its definition
+ * does not show, or that was done in several steps. payload: {o: description}, or none. */
+NODISCARD bool catalogue_container_tell(struct catalogue *catalogue, struct slice account,
+                                        struct slice database, struct slice id,
+                                        enum history_kind kind, struct slice payload,
+                                        struct error *err);
 NODISCARD bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
                                         struct slice database, struct slice id,
                                         struct slice if_match, struct error *err);

@@ -346,8 +346,10 @@ void catalogue_change_put_offer(struct catalogue_change *change,
  * its changes are told. payload: BSON (partition/history.h), copied; data NULL: none. */
 void catalogue_change_tell(struct catalogue_change *change, enum history_kind kind,
                            const struct container *container, struct slice payload);
+/* dropped: what had the name; NULL: nobody. */
 void catalogue_change_tell_renamed(struct catalogue_change *change,
-                                   const struct container *container, struct slice name);
+                                   const struct container *container, struct slice name,
+                                   const struct container *dropped);
 void catalogue_change_tell_database_dropped(struct catalogue_change *change,
                                             const struct database *database);
 

@@ -115,7 +115,8 @@ void catalogue_change_tell(struct catalogue_change *change, enum history_kind ki
 
 /* Readers of either name want to know. */
 void catalogue_change_tell_renamed(struct catalogue_change *change,
-                                   const struct container *container, struct slice name)
+                                   const struct container *container, struct slice name,
+                                   const struct container *dropped)
 {
     struct history_origin origin = container_history(container);
     CLEANUP(buf_done) struct buf payload;
@@ -126,6 +127,8 @@ void catalogue_change_tell_renamed(struct catalogue_change *change,
         return;
     begin = document_begin(&payload);
     document_append_string(&payload, SLICE("t"), name);
+    if (dropped)
+        document_append_int64(&payload, SLICE("x"), dropped->state.info.number);
     document_end(&payload, begin);
     telling_add(change, HISTORY_RENAME, origin, buf_slice(&payload))->renamed =
         arena_copy(change->arena, name);

@@ -405,7 +405,7 @@ static bool container_rename(struct catalogue_change *change, const struct catal
     container = catalogue_state_container(state);
     definition_unref(container->definition);
     container->definition = definition_ref(definition);
-    catalogue_change_tell_renamed(change, found->container, id);
+    catalogue_change_tell_renamed(change, found->container, id, target);
     if (!container_commit_state(change, container, false, err))
         return false;
     if (target)
@@ -428,6 +428,20 @@ bool catalogue_container_rename(struct catalogue *catalogue, struct slice accoun
     return catalogue_change_begin(catalogue, &change, err) &&
            catalogue_find_container(change.root, account, database, id, false, &found, err) &&
            container_rename(&change, &found, new_id, drop_target, ret_container, err);
+}
+
+bool catalogue_container_tell(struct catalogue *catalogue, struct slice account,
+                              struct slice database, struct slice id, enum history_kind kind,
+                              struct slice payload, struct error *err)
+{
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+    struct catalogue_found found;
+
+    if (!catalogue_change_begin(catalogue, &change, err) ||
+        !catalogue_find_container(change.root, account, database, id, false, &found, err))
+        return false;
+    catalogue_change_tell(&change, kind, found.container, payload);
+    return !change.telling_count || catalogue_change_commit(&change, err);
 }
 
 bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,

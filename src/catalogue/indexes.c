@@ -150,7 +150,8 @@ bool catalogue_indexes_change(struct catalogue *catalogue, struct slice account,
     CLEANUP(catalogue_change_end) struct catalogue_change change;
     const struct definition_fields *fields;
     struct catalogue_found found;
-    struct slice *names;
+    struct slice *names, *dropped;
+    size_t dropped_count = 0;
 
     if (!catalogue_change_begin(catalogue, &change, err) ||
         !catalogue_find_container(change.root, account, database, id, false, &found, err))
@@ -166,7 +167,11 @@ bool catalogue_indexes_change(struct catalogue *catalogue, struct slice account,
             return catalogue_name_taken(err, "index", name.text);
         names[i] = name.text;
     }
-    indexes_tell(&change, HISTORY_DROP_INDEXES, found.container, asked->drop, asked->drop_count);
+    dropped = ARENA_ARRAY(change.arena, struct slice, asked->drop_count);
+    for (size_t i = 0; i < asked->drop_count; i++)
+        if (definition_index(fields, asked->drop[i])) /* else there is nothing to tell */
+            dropped[dropped_count++] = asked->drop[i];
+    indexes_tell(&change, HISTORY_DROP_INDEXES, found.container, dropped, dropped_count);
     indexes_tell(&change, HISTORY_CREATE_INDEXES, found.container, names, asked->add_count);
     return redefine(
         &change, &found,

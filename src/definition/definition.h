@@ -21,6 +21,12 @@ enum {
     DEFINITION_TTL_OWN = -1,          /* only items with a ttl of their own expire */
 };
 
+/* How much a bounded container holds: whoever writes more removes the oldest items with it. */
+struct definition_bound {
+    int64_t bytes; /* as its counter has them; 0: it is not bounded */
+    int64_t items; /* 0: as many as the bytes let in */
+};
+
 /* The values at these paths, together, occur once in a logical partition. */
 struct definition_unique_key {
     const struct document_path *paths;
@@ -44,8 +50,9 @@ struct definition_fields {
     uint64_t rekeyed_lsn;       /* of the catalogue, when its keys last became others; 0: never */
     struct placement placement; /* rules for the nodes its keys may be on */
     struct definition_throughput throughput; /* how its owner divides what was bought */
-    struct slice mongo;    /* BSON: orrery.mongo, for the MongoDB API alone; data NULL: none */
-    bool change_images;    /* of it: changes are kept with the documents before and after them */
+    struct slice mongo; /* BSON: orrery.mongo, for the MongoDB API alone; data NULL: none */
+    bool change_images; /* of it: changes are kept with the documents before and after them */
+    struct definition_bound bound; /* of it: a capped collection's */
     struct slice document; /* BSON: all properties, defaults filled in, no system properties */
 };
 

@@ -199,6 +199,35 @@ static bool images_are_kept(const struct document_value *mongo)
            enabled.type == DOCUMENT_BOOL && enabled.boolean;
 }
 
+static int64_t option_number(struct slice options, const char *name)
+{
+    struct document_value value;
+    int64_t number = 0;
+
+    return document_find(options, slice_of_text(name), &value) &&
+                   document_to_int64(&value, &number) && number > 0
+               ? number
+               : 0;
+}
+
+/* mongo.options.capped, size and max. Only of a container in one logical partition: the oldest
+ * items of several are none's business. */
+static struct definition_bound bound_read(const struct definition_fields *fields,
+                                          const struct document_value *mongo)
+{
+    struct document_value options, capped;
+    double number = 0;
+
+    if (!fields->key.system_key || !document_find(mongo->document, SLICE("options"), &options) ||
+        options.type != DOCUMENT_OBJECT ||
+        !document_find(options.document, SLICE("capped"), &capped) ||
+        !(capped.type == DOCUMENT_BOOL ? capped.boolean
+                                       : document_to_double(&capped, &number) && number != 0))
+        return (struct definition_bound){0};
+    return (struct definition_bound){.bytes = option_number(options.document, "size"),
+                                     .items = option_number(options.document, "max")};
+}
+
 /* What else it means is the MongoDB API's to check: other APIs pass it on as it is. */
 static bool mongo_read(struct reading *reading, const struct document_value *value,
                        struct error *err)
@@ -211,6 +240,7 @@ static bool mongo_read(struct reading *reading, const struct document_value *val
                          MONGO_BYTES_MAX);
     reading->fields->mongo = arena_copy(reading->arena, value->document);
     reading->fields->change_images = images_are_kept(value);
+    reading->fields->bound = bound_read(reading->fields, value);
     document_append(reading->out, SLICE("mongo"), value);
     return true;
 }

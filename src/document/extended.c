@@ -35,10 +35,11 @@ static void append_double(struct buf *buf, struct slice key, double number)
 {
     char text[NUMBER_TEXT_MAX];
 
-    if (!is_whole(number) || (number == 0 && signbit(number))) { /* -0 reads as the double */
+    if (!is_whole(number)) {
         document_append_double(buf, key, number);
         return;
     }
+    /* also of -0, which reads as the double; but clients that write JSON anew write 0 */
     snprintf(text, sizeof text, "%.1f", number);
     append_wrapped(buf, key, SLICE("$numberDouble"), text);
 }

@@ -223,8 +223,8 @@ static bool flight_look(struct flight *flight, struct error *err)
     return item_operation_admit(op, err);
 }
 
-/* By a key in the terms of before a re-key, for it has to be found; or with another id. One by one.
- */
+/* By a key in the terms of before a re-key, for it has to be found; with another id; or of a
+ * bounded container, where each may remove what another writes. One by one. */
 static void alone_run(struct flight *flight)
 {
     struct item_operation *op = flight->op;
@@ -240,7 +240,8 @@ static bool flight_start(struct flight *flight)
     struct error err;
     bool ready;
 
-    if (op->key.former || is_renamed(flight)) {
+    if (op->key.former || is_renamed(flight) ||
+        (flight->run->space->definition->bound.bytes && op->verb != ITEM_READ)) {
         alone_run(flight);
         return false;
     }
@@ -326,12 +327,178 @@ static bool wave_run(struct run *run, struct flight *flights, size_t count)
     return left;
 }
 
+/* --- Joined ----------------------------------------------------------------------------------
+ *
+ * Operations that have to keep their order, or may remove what others write, do not wait for each
+ * other's commits: as many as follow each other on one node are planned into one transaction. Each
+ * sees those before it, and one that fails has planned nothing. Where the commit of all is lost
+ * against somebody else, they are run one by one. */
+
+enum { JOINED_BYTES_MAX = 1024 * 1024, ALONE = 16 };
+
+struct joined {
+    struct run *run;
+    struct flight *flights;
+    size_t *members; /* which of them are planned, in the order of the transaction's writes */
+    size_t count, bytes;
+    uint32_t node;
+    struct transaction *transaction; /* NULL: none is planned yet */
+};
+
+/* A commit to a bounded container brings no more than fits: what it brings itself cannot go. */
+static bool fits_bound(const struct joined *joined, const struct flight *flight)
+{
+    const struct definition_bound *bound = &joined->run->space->definition->bound;
+
+    return !bound->bytes || !joined->count ||
+           ((!bound->items || (int64_t)joined->count < bound->items) &&
+            (int64_t)(joined->bytes + flight->op->document.len) <= bound->bytes / 2);
+}
+
+static bool may_join(const struct joined *joined, const struct flight *flight)
+{
+    const struct item_operation *op = flight->op;
+
+    return op->verb != ITEM_READ && op->verb != ITEM_CHANGE && !op->key.former &&
+           !op->options.new_id && !needs_claim(flight) && op->route.span->node == joined->node &&
+           joined->bytes <= JOINED_BYTES_MAX && fits_bound(joined, flight);
+}
+
+/* Plans one that was admitted. */
+static bool joined_plan(struct joined *joined, struct item_operation *op, struct error *err)
+{
+    struct item_scope scope = item_route_scope(&op->route);
+    struct slice document;
+
+    if (!joined->transaction
+            ? !transaction_begin(&scope, op->route.logical, joined->run->arena,
+                                 &joined->transaction, err)
+            : !transaction_enter(joined->transaction, &scope, op->route.logical, err))
+        return false;
+    return (op->verb == ITEM_DELETE ||
+            transaction_unique_check(joined->transaction, &op->id, op->document, err)) &&
+           item_operation_plan(op, joined->transaction, &document, err);
+}
+
+/* *ret_lost: it cannot be told what becomes of it together with the others. False: it has failed.
+ */
+static bool joined_add(struct joined *joined, size_t at, bool *ret_lost)
+{
+    struct flight *flight = &joined->flights[at];
+    struct item_operation *op = flight->op;
+    struct error err;
+
+    *ret_lost = false;
+    if (!has_room(joined->run, &err) ||
+        !items_names_check(op->route.space, &op->key, &op->id, &err) ||
+        !item_operation_admit(op, &err))
+        return fail(flight, &err);
+    if (joined_plan(joined, op, &err)) {
+        joined->members[joined->count++] = at;
+        joined->bytes += op->document.len;
+        return true;
+    }
+    *ret_lost = item_operation_is_overtaken(&err);
+    if (*ret_lost) {
+        metering_drop(&op->metering);
+        return false;
+    }
+    op->err = err;
+    op->ended = true;
+    flight_charge(flight, false);
+    return false;
+}
+
+/* Commits what is planned. False: nothing was done of it. */
+static bool joined_commit(struct joined *joined)
+{
+    struct error err;
+
+    if (!joined->count)
+        return true;
+    if (!transaction_commit(joined->transaction, &err)) {
+        for (size_t i = 0; i < joined->count; i++)
+            metering_drop(&joined->flights[joined->members[i]].op->metering);
+        return false;
+    }
+    for (size_t i = 0; i < joined->count; i++) {
+        struct flight *flight = &joined->flights[joined->members[i]];
+        struct item_operation *op = flight->op;
+
+        op->result = transaction_result(joined->transaction, i);
+        op->work = (struct transaction_work){
+            .write_cru = op->result.charge_cru, .writes = 1, .bytes_written = op->document.len};
+        op->err.code = ERROR_NONE;
+        op->ended = true;
+        flight_charge(flight, true);
+    }
+    return true;
+}
+
+/* As many as can be, from the first on, which has not ended; it is left to others if that is none.
+ * *ret_stop: one has failed, and those behind it are not to be run. */
+static size_t joined_run(struct run *run, struct flight *flights, size_t count, bool *ret_stop)
+{
+    struct joined joined = {.run = run,
+                            .flights = flights,
+                            .members = ARENA_ARRAY(run->arena, size_t, count),
+                            .node = flights[0].op->route.span->node};
+    bool bounded = run->space->definition->bound.bytes != 0, lost = false, failed = false;
+    struct item_gate *gate = NULL;
+    size_t at = 0;
+
+    if (!may_join(&joined, &flights[0]))
+        return 0;
+    if (bounded) {
+        gate = item_gate_of(run->space->gates, joined.node, flights[0].op->route.logical);
+        item_gate_enter(gate);
+    }
+    for (; at < count && !lost && !(failed && run->options->in_order); at++) {
+        if (flights[at].op->ended) {
+            failed = failed || flights[at].op->err.code != ERROR_NONE;
+            continue;
+        }
+        if (!may_join(&joined, &flights[at]))
+            break;
+        failed = !joined_add(&joined, at, &lost) || failed;
+    }
+    if (lost)
+        at--;
+    if (!joined_commit(&joined)) {
+        at = 0;
+        failed = false;
+    }
+    transaction_free(joined.transaction);
+    if (bounded)
+        item_gate_leave(gate);
+    *ret_stop = failed && !lost && run->options->in_order;
+    return at;
+}
+
+/* One by one, or several in one commit. */
 static void run_in_order(struct run *run, struct flight *flights, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        (void)wave_run(run, &flights[i], 1);
-        if (flights[i].op->err.code != ERROR_NONE)
-            return;
+    size_t at = 0;
+
+    while (at < count) {
+        bool stop = false;
+        size_t alone = MIN(at + ALONE, count);
+
+        if (!flights[at].op->ended) {
+            size_t done = joined_run(run, &flights[at], count - at, &stop);
+
+            if (stop)
+                return;
+            at += done;
+            if (done)
+                continue;
+        }
+        for (; at < alone; at++) { /* what was lost together is run alone */
+            while (wave_run(run, &flights[at], 1))
+                continue;
+            if (flights[at].op->err.code != ERROR_NONE && run->options->in_order)
+                return;
+        }
     }
 }
 
@@ -449,7 +616,7 @@ void bulk_run(struct item_operation *operations, size_t count, const struct bulk
     run_admit(&run, flights, count, options->admitted);
     mutex_init(&run.pending.lock);
     condition_init(&run.pending.none);
-    if (options->in_order)
+    if (options->in_order || run.space->definition->bound.bytes)
         run_in_order(&run, flights, count);
     else
         while (wave_run(&run, flights, count))

@@ -1,7 +1,8 @@
-/* Bulk: many operations on single items, each a transaction of its own, made durable together.
+/* Bulk: many operations on single items, each for itself, made durable together.
  *
  * Operations are begun one after the other without waiting for the disk, so that group commit takes
  * them all at once: a hundred of them cost about one sync. Those on the same item keep their order.
+ * Where all have to keep it, those that follow each other on one node share a transaction.
  *
  * They are admitted together (admission.h), by every budget that they are known to spend from;
  * where an operation has to be looked for, by those of all partitions.

@@ -150,9 +150,13 @@ static bool attempts(struct item_operation *op, struct error *err)
     return false;
 }
 
+/* What is written to a bounded container may remove what others write: it has one gate. */
 static struct item_gate *gate_of(const struct item_operation *op)
 {
-    return item_gate_of(op->route.space->gates, op->route.span->node, op->route.key);
+    const struct item_route *route = &op->route;
+
+    return item_gate_of(route->space->gates, route->span->node,
+                        route->space->definition->bound.bytes ? route->logical : route->key);
 }
 
 bool item_operation_apply(struct item_operation *op, struct error *err)
@@ -567,7 +571,8 @@ enum item_start item_operation_start(struct item_operation *op, struct error *er
     if (op->key.former_only || op->verb == ITEM_CHANGE || is_claimed(op))
         return ITEM_START_COLD;
     if (op->verb != ITEM_READ &&
-        (op->key.former || op->options.new_id || definition_is_unique(op->space->definition)))
+        (op->key.former || op->options.new_id || definition_is_unique(op->space->definition) ||
+         op->space->definition->bound.bytes))
         return ITEM_START_COLD;
     if (!item_operation_admit(op, err))
         return ITEM_START_FAILED;

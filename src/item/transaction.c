@@ -73,7 +73,7 @@ bool transaction_begin_plain(const struct item_scope *scope, struct slice logica
 {
     struct transaction *transaction;
 
-    if (definition_is_unique(scope->definition))
+    if (definition_is_unique(scope->definition) || scope->definition->bound.bytes)
         return transaction_begin(scope, logical, arena, ret_transaction, err);
     assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
     if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
@@ -627,7 +627,7 @@ static struct transaction_entity *entity_of(struct transaction *transaction,
     return entity_new(transaction, NULL);
 }
 
-static void plan_note(struct transaction *transaction, struct transaction_planned planned)
+void transaction_note(struct transaction *transaction, struct transaction_planned planned)
 {
     assert(transaction->planned_count < TRANSACTION_WRITES_MAX);
     if (transaction->planned_count == transaction->planned_capacity) {
@@ -776,14 +776,14 @@ bool transaction_write(struct transaction *transaction, const struct document_va
         seen_put(transaction, to, entity, item, document);
     if (verb == TRANSACTION_DELETE || to != seen)
         seen_leave(seen, entity);
-    plan_note(transaction,
-              (struct transaction_planned){.seen = to,
-                                           .entity = entity,
-                                           .created = !item,
-                                           .after = document,
-                                           .flags = options->not_indexed ? ITEM_NOT_INDEXED : 0,
-                                           .ttl = ttl,
-                                           .description = options->description});
+    transaction_note(transaction, (struct transaction_planned){
+                                      .seen = to,
+                                      .entity = entity,
+                                      .created = !item,
+                                      .after = document,
+                                      .flags = options->not_indexed ? ITEM_NOT_INDEXED : 0,
+                                      .ttl = ttl,
+                                      .description = options->description});
     assert(verb == TRANSACTION_DELETE ? !entity->at : entity->at == to && to->here == entity);
     if (options->record)
         transaction_record_add(transaction, options->record);
@@ -811,6 +811,6 @@ bool transaction_remove_expired(struct transaction *transaction, const struct do
     seen->after = SLICE_NONE;
     seen->expired = true;
     transaction->work.writes++;
-    plan_note(transaction, (struct transaction_planned){.seen = seen});
+    transaction_note(transaction, (struct transaction_planned){.seen = seen});
     return true;
 }

@@ -163,6 +163,11 @@ NODISCARD bool transaction_remove_expired(struct transaction *transaction,
                                           bool (*is_over)(const struct item *item, void *context),
                                           void *context, struct error *err);
 
+/* Plans the removal of up to max of the oldest items that a bounded container has above its bound:
+ * of one whose bound has become smaller. In the logical partition the transaction is in. */
+NODISCARD bool transaction_make_room(struct transaction *transaction, size_t max,
+                                     size_t *ret_removed, struct error *err);
+
 /* What became of a planned write, after the commit. */
 struct transaction_result {
     struct item item;   /* after; of a delete: before */

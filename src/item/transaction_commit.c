@@ -92,10 +92,11 @@ static void entity_collect(struct transaction *transaction, struct transaction_e
 }
 
 /* Something stored that is over and in the way: of a unique key, or of an item that was here for a
- * while or comes from elsewhere. One that is made here takes its place by itself. */
+ * while or comes from elsewhere; or one that makes room for newer ones. One that is made here takes
+ * its place by itself. */
 static bool must_go(const struct transaction_seen *seen)
 {
-    return seen->is_stored && seen->is_over && seen->is_written &&
+    return seen->is_stored && (seen->is_over || seen->makes_room) && seen->is_written &&
            !(seen->here && !seen->here->stored);
 }
 
@@ -114,9 +115,10 @@ static void changes_collect(struct transaction *transaction, size_t places)
             (void)change_add(transaction, seen,
                              (struct write_set_change){.key = seen->key,
                                                        .before = &seen->stored,
-                                                       .before_is_over = true,
+                                                       .before_is_over = !seen->makes_room,
                                                        .is_succeeded = seen->here != NULL,
-                                                       .expired = true,
+                                                       .expired = !seen->makes_room,
+                                                       .makes_room = seen->makes_room,
                                                        .ordinal = ordinal++});
     }
     assert(transaction->part_count <= places);
@@ -405,7 +407,9 @@ static bool sections_build(struct transaction *transaction, struct error *err)
 
             if (!write_set_build(section->scope, section->changes, section->change_count,
                                  transaction->arena, &section->set, &transaction->parts[i], err) ||
-                !claims_check(transaction, section, &evicted, err))
+                !claims_check(transaction, section, &evicted, err) ||
+                (section->scope->definition->bound.bytes &&
+                 !transaction_bound_keep(transaction, section, &evicted, err)))
                 return false;
             records_build(transaction, section, &transaction->parts[i]);
         }
@@ -541,7 +545,7 @@ static bool work_count(struct transaction *transaction, struct error *err)
             const struct write_set_change *change = &section->changes[c];
 
             work->index_entries += change->index_puts + change->index_deletes;
-            if (change->expired)
+            if (change->expired || change->makes_room)
                 work->write_cru = cost_add(work->write_cru, write_set_change_cost(change));
         }
     }

@@ -35,6 +35,7 @@ struct transaction_seen {
     bool is_relied;     /* must not change meanwhile */
     struct slice after; /* data NULL: nothing is here any more */
     bool expired;
+    bool makes_room;  /* goes, for a bounded container has newer ones */
     struct item view; /* what the transaction sees now, when written */
     struct transaction_entity
         *own; /* the item stored here, once it is written; NULL: not, or it is over */
@@ -114,6 +115,16 @@ struct transaction {
     void (*done)(struct transaction *transaction, const struct error *err, void *context);
     void *context;
 };
+
+/* Plans that the oldest items of a bounded container go, as far as what a section adds asks for it
+ * (definition.h). *evicted is set if some do that did not before: then changes are to be collected
+ * anew. */
+NODISCARD bool transaction_bound_keep(struct transaction *transaction,
+                                      const struct transaction_section *section, bool *evicted,
+                                      struct error *err);
+
+/* Adds a write to those that are planned. */
+void transaction_note(struct transaction *transaction, struct transaction_planned planned);
 
 /* The item under a key, as stored; looked up once. */
 NODISCARD bool transaction_see(struct transaction *transaction,

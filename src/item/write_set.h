@@ -34,6 +34,7 @@ struct write_set_change {
     uint8_t flags;             /* enum item_flags of after */
     struct slice description;  /* of an update, for the history; data NULL: it was replaced */
     bool expired;              /* deleted because its time was over */
+    bool makes_room;           /* deleted because newer items take its place */
     uint32_t ordinal;          /* of its version among those of the commit */
     const struct write_set_step *steps; /* the versions before that one, in their order */
     size_t step_count;

@@ -545,6 +545,11 @@ static void connection_settle(struct net_connection *connection)
             connection->full)
             break;
         connection->give_again = false;
+        if (connection->protocol->room) {
+            connection->depth++;
+            connection->protocol->room(connection, connection->protocol_state);
+            connection->depth--;
+        }
         if (connection->input.len)
             connection_give(connection, slice_of(connection->input.data + connection->input.at,
                                                  connection->input.len));

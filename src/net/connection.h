@@ -31,6 +31,10 @@ struct net_protocol {
      * until return. */
     size_t (*bytes)(struct net_connection *connection, void *state, struct slice bytes);
 
+    /* What waited to be written is below the mark again, or net_connection_resume was called: for a
+     * protocol that has something to do without further bytes. NULL: it has not. */
+    void (*room)(struct net_connection *connection, void *state);
+
     /* The time given to net_connection_deadline has come. */
     void (*deadline)(struct net_connection *connection, void *state);
 

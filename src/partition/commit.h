@@ -141,6 +141,11 @@ NODISCARD bool commit_partition_numbering(struct commit *commit, uint32_t partit
                                           struct commit_numbering *ret_numbering,
                                           struct error *err);
 
+/* A number that no item of the partition is below, as whoever bounds it has found out and noted:
+ * what was removed before it need not be passed over again. 0: nothing is known. */
+uint64_t commit_partition_oldest(struct commit *commit, uint32_t partition);
+void commit_partition_note_oldest(struct commit *commit, uint32_t partition, uint64_t number);
+
 /* Keeps a journal of a partition from now on, or no longer: with every group, in the same engine
  * batch, the keys that it touches (journal.h). Waits for the group in flight, so that on return
  * every later commit is in the journal. Opening the partition again changes nothing about it; a new

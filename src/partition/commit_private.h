@@ -27,6 +27,7 @@ struct partition {
     bool tapped;           /* a journal is kept */
     uint32_t writers;      /* parts of an older version are refused */
     int64_t held_until_ms; /* its batches wait till then */
+    uint64_t oldest;       /* under durable_lock: no item has a number below it */
     uint8_t meta[COMMIT_META_LEN];
     struct partition *next_in_group;
 };

@@ -21,7 +21,8 @@
  *     ..  BSON, by kind:
  *             of an item     {k: documentKey, d: document, u: updateDescription,
  *                             b: document before, a: document after}, as far as they are kept
- *             of a container {o: description, t: name it gets}
+ *             of a container {o: description, t: name it gets, x: number of the container that
+ *                             had the name and was dropped}
  *
  * The mark: 8 bytes, the time up to which records were removed. Bytes and records are counted under
  * c | h. */
@@ -46,6 +47,8 @@ enum history_kind {
     HISTORY_DROP_INDEXES = 21,
     HISTORY_MODIFY = 22,
     HISTORY_SHARD = 23,
+    HISTORY_RESHARD = 24,
+    HISTORY_REFINE = 25,
 };
 
 enum { HISTORY_EPOCH = 1, HISTORY_KEY_LEN = 17, HISTORY_NAME_MAX = UINT16_MAX };

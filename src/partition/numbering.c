@@ -206,6 +206,29 @@ bool commit_partition_lsn(struct commit *commit, uint32_t id, uint64_t *ret_lsn,
     return true;
 }
 
+uint64_t commit_partition_oldest(struct commit *commit, uint32_t id)
+{
+    const struct partition *partition;
+    uint64_t oldest = 0;
+
+    WITH_LOCK (&commit->durable_lock) {
+        partition = commit_partition_find(commit, id);
+        if (partition)
+            oldest = partition->oldest;
+    }
+    return oldest;
+}
+
+void commit_partition_note_oldest(struct commit *commit, uint32_t id, uint64_t number)
+{
+    WITH_LOCK (&commit->durable_lock) {
+        struct partition *partition = commit_partition_find(commit, id);
+
+        if (partition)
+            partition->oldest = MAX(partition->oldest, number);
+    }
+}
+
 bool commit_partition_numbering(struct commit *commit, uint32_t id,
                                 struct commit_numbering *ret_numbering, struct error *err)
 {

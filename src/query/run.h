@@ -101,9 +101,14 @@ struct query_request {
     bool in_memory;                        /* front_query_run: nothing is spilled */
     bool partial;                          /* partitions that do not serve are passed over */
     bool order_unindexed;                  /* an order may be one that no index has */
-    bool timed;                            /* times of steps are measured */
-    bool explain;                          /* page.explain is filled */
-    struct arena *arena;                   /* of the continuation and the explanation */
+    /* Of a stream without an order, by a scan: items come as they were made, and behind the last of
+     * them there is still a continuation, for those that will be. Empty: there was no item yet.
+     * ERROR_POSITION_LOST: the item that the continuation stands at is no more, nor, perhaps, are
+     * others behind it. */
+    bool tail;
+    bool timed;          /* times of steps are measured */
+    bool explain;        /* page.explain is filled */
+    struct arena *arena; /* of the continuation and the explanation */
 
     const struct query_binding *bindings; /* NULL: none */
     size_t binding_count;

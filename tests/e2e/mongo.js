@@ -84,6 +84,7 @@ export class Wire {
       id: bytes.readInt32LE(4),
       responseTo: bytes.readInt32LE(8),
       operation,
+      flags: operation === 2013 ? bytes.readUInt32LE(16) : 0,
       bytes,
       document: operation === 2012 ? undefined : BSON.deserialize(bytes.subarray(at), { promoteValues: true }),
     };

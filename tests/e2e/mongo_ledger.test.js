@@ -29,6 +29,7 @@ const examples = {
   count: { value: 'c' }, distinct: { value: 'c', body: { key: 'a' } },
   create: { value: 'made' }, drop: { value: 'gone' }, listIndexes: { value: 'c', code: 26 },
   createIndexes: { value: 'made', body: { indexes: [{ key: { a: 1 } }] } }, dropIndexes: { value: 'made', body: { index: '*' } },
+  convertToCapped: { value: 'missing', body: { size: 1000 }, code: 26 },
   collMod: { value: 'made' }, renameCollection: { value: 'ledger.made', body: { to: 'ledger.named' } },
   collStats: { value: 'c' }, dataSize: { value: 'ledger.c' }, validate: { value: 'named' },
   createUser: { value: 'ann', body: { pwd: 'x', roles: [] } }, updateUser: { value: 'ann', body: { pwd: 'y' } },

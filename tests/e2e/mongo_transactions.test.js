@@ -301,3 +301,48 @@ test('partitions on several nodes are refused by name, those of one commit toget
   await session.abortTransaction();
   assert.ok((await c.find().toArray()).every(({ n }) => n === 1));
 });
+
+test('collections and indexes that a transaction makes are others\' when it commits, and nobody\'s when it aborts', async (t) => {
+  const { client, db } = await mongo(t);
+  const session = client.startSession();
+  t.after(() => session.endSession());
+  const names = async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name).sort();
+  const failing = (promise) => promise.then(() => 0, (error) => error.code);
+  await db.createCollection('old');
+  for (const commits of [false, true]) {
+    session.startTransaction();
+    await db.createCollection('made', { session });
+    await db.collection('made').createIndex({ n: 1 }, { session, name: 'by_n' });
+    await db.collection('made').insertOne({ _id: 1, n: 1 }, { session });
+    await db.collection('implied').insertOne({ _id: 1 }, { session });
+    assert.deepEqual(await db.collection('made').find({ n: 1 }, { session }).toArray(), [{ _id: 1, n: 1 }]);
+    assert.deepEqual(await names(), ['old']); // for others
+    assert.equal(await db.collection('made').countDocuments(), 0);
+    assert.equal(await failing(db.collection('made').indexes()), 26);
+    assert.equal(await failing(db.collection('made').insertOne({ _id: 2 })), 112);
+    assert.equal(await failing(db.createCollection('made')), 112);
+    if (!commits) {
+      assert.equal(await failing(db.collection('made').createIndex({ m: 1 }, { session })), 263); // it has documents
+      await session.abortTransaction();
+      assert.deepEqual(await names(), ['old']);
+      continue;
+    }
+    await session.commitTransaction();
+  }
+  assert.deepEqual(await names(), ['implied', 'made', 'old']);
+  assert.deepEqual((await db.collection('made').indexes()).map(({ name }) => name), ['_id_', 'by_n']);
+  assert.deepEqual(await db.collection('made').find().toArray(), [{ _id: 1, n: 1 }]);
+  // what is there already, and what is no transaction's business
+  const within = async (command) => {
+    session.startTransaction();
+    const code = await failing(db.command(command, { session }));
+    if (session.inTransaction()) await session.abortTransaction();
+    return code;
+  };
+  assert.equal(await within({ createIndexes: 'made', indexes: [{ key: { n: 1 }, name: 'by_n' }] }), 0);
+  assert.equal(await within({ createIndexes: 'made', indexes: [{ key: { m: 1 }, name: 'by_m' }] }), 263);
+  assert.equal(await within({ create: 'made' }), 48);
+  for (const command of [{ drop: 'made' }, { dropIndexes: 'made', index: 'by_n' }, { collMod: 'made' }, { dropDatabase: 1 }, { listCollections: 1 }])
+    assert.equal(await within(command), 263, JSON.stringify(command));
+  assert.deepEqual(await names(), ['implied', 'made', 'old']);
+});

@@ -49,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(
             document_validate(message.body, &(struct document_limits){.depth_max = 184}, &err));
         documents_check(&message);
-        FUZZ_CHECK(mongo_reply_append(&message, 1, message.body, &out, &err));
+        FUZZ_CHECK(mongo_reply_append(
+            &message, &(struct mongo_reply){.id = 1, .body = message.body}, &out, &err));
     }
     return 0;
 }

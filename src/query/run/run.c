@@ -427,12 +427,17 @@ static bool run_mode(struct query_run_state *run, bool *ret_more, struct error *
     }
 }
 
+/* MongoDB's documents have up to 16 MiB: room to make another of one. */
+enum { LARGE_DOCUMENT_BYTES = 33 * 1024 * 1024 };
+
 void query_run_context_init(struct query_run_state *run)
 {
     const struct query_page_limits *limits = &run->request->limits;
     struct query_limits evaluation = {.work_max = limits->work_max,
                                       .deadline_ms = limits->deadline_ms};
 
+    if (run->plan->order == DOCUMENT_ORDER_MONGO)
+        evaluation.bytes_max = LARGE_DOCUMENT_BYTES;
     run->row_arena = arena_new();
     query_context_init(&run->context, run->row_arena, &evaluation, run->clock);
     run->context.slot_count = MAX(run->plan->slot_count, 1u);
@@ -532,7 +537,7 @@ static bool page_end(struct query_run_state *run, bool more, struct query_page *
     page->metrics.row_bytes = run->output.row_bytes;
     page->metrics.output_ns = run->output.given_ns;
     page->metrics.work = run->context.work;
-    if (!more)
+    if (!more && !(run->request->tail && run->at.begun && run->at.limit))
         return true;
     page->continuation = query_position_save(&run->at, query_plan_binding(run->plan), run->arena);
     return page->continuation.data ||
@@ -626,6 +631,8 @@ static bool sorted_scan_wanted(struct query_run_state *run, bool *ret_wanted, st
     uint64_t items;
 
     *ret_wanted = run->from.begun && run->from.access == SORTED_SCAN_MARK;
+    if (run->request->tail)
+        return true;
     if (*ret_wanted || access->kind != QUERY_ACCESS_SCAN || run->from.begun)
         return true;
     *ret_wanted = access->target_count && access->targets[0].logical.len;
@@ -851,11 +858,29 @@ static bool collects(const struct query_plan *plan)
     return false;
 }
 
+/* Who follows a container that loses its oldest items has to stand at one that is there: else it is
+ * not known what was missed. */
+static bool tail_check(const struct query_run_state *run, struct error *err)
+{
+    struct item item;
+
+    if (!run->request->tail || !run->from.begun ||
+        items_read_number(run->request->space, run->from.place.number, run->arena, &item, err))
+        return true;
+    return err->code == ERROR_ITEM_MISSING
+               ? error_set(err, ERROR_POSITION_LOST,
+                           "the position in the collection was deleted: last seen was record %llu",
+                           (unsigned long long)run->from.place.number)
+               : false;
+}
+
 static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t *ret_plan_ns,
                           struct error *err)
 {
     uint64_t begin = run->request->timed ? clock_monotonic_ns() : 0;
 
+    if (!tail_check(run, err))
+        return false;
     ahead_make(run);
     /* Calls that are made ahead want whole items; lists want to know which item a value is of. In
      * MongoDB's languages a number's type is seen in the result, and entries do not have it. */

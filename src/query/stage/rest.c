@@ -13,6 +13,7 @@
 
 enum {
     MEMORY_DEFAULT = 64 * 1024 * 1024,
+    LARGE_DOCUMENT_BYTES = 33 * 1024 * 1024, /* to make one of MongoDB's of another */
     HEAD_ROWS = 1000, /* asked for at once where not all may be wanted */
 };
 
@@ -325,6 +326,8 @@ static bool rest_init(struct rest *rest, const struct query_plan *plan,
     struct query_context *context = &rest->run.context;
     size_t memory_max = request->limits.memory_max;
 
+    if (plan->order == DOCUMENT_ORDER_MONGO)
+        limits.bytes_max = LARGE_DOCUMENT_BYTES;
     rest->head = head;
     rest->call = request->call ? request->call : &rest->standing;
     rest->run.paid = request->paid;

@@ -1,5 +1,7 @@
 #include "item/bulk.h"
 
+#include "item/cursor.h"
+
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/space.h"
@@ -74,7 +76,7 @@ static struct item_operation operation_of(struct fixture *fixture, enum item_ver
 static void create_many(struct fixture *fixture, struct item_operation operations[MANY])
 {
     for (int i = 0; i < MANY; i++) {
-        char id[8];
+        char id[16];
 
         snprintf(id, sizeof id, "%d", i);
         operations[i] = operation_of(fixture, ITEM_CREATE, id, "{\"n\":1}");
@@ -253,6 +255,125 @@ static void unique_keys_hold_between_operations_of_one_wave(void **state)
 
 #define BULK_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* Those in order are one commit, and each sees the ones before it. */
+static void what_is_in_order_shares_a_commit(void **state)
+{
+    struct fixture *fixture = *state;
+    struct item_operation operations[MANY];
+    struct commit_statistics before, after;
+
+    open_with(fixture, &(struct test_space_options){0});
+    create_many(fixture, operations);
+    before = commit_statistics(fixture->test.commit);
+    bulk_run(operations, MANY, &(struct bulk_options){.in_order = true});
+    after = commit_statistics(fixture->test.commit);
+    assert_int_equal(after.batches - before.batches, 1);
+    for (int i = 0; i < MANY; i++) {
+        assert_true(operations[i].ended);
+        assert_int_equal(operations[i].err.code, ERROR_NONE);
+        assert_true(operations[i].result.created && operations[i].metered.charge_cru > 0);
+        assert_true(i == 0 || operations[i].result.item.header.number >
+                                  operations[i - 1].result.item.header.number);
+    }
+    operations[0] = operation_of(fixture, ITEM_CREATE, "new", "{}");
+    operations[1] = operation_of(fixture, ITEM_CREATE, "new", "{}");
+    operations[2] = operation_of(fixture, ITEM_CREATE, "never", "{}");
+    bulk_run(operations, 3, &(struct bulk_options){.in_order = true});
+    assert_int_equal(operations[0].err.code, ERROR_NONE);
+    assert_int_equal(operations[1].err.code, ERROR_ITEM_EXISTS);
+    assert_false(operations[2].ended);
+    operations[0] = operation_of(fixture, ITEM_READ, "never", NULL);
+    bulk_run(operations, 1, &(struct bulk_options){.in_order = true});
+    assert_int_equal(operations[0].err.code, ERROR_ITEM_MISSING);
+}
+
+/* --- Bounded containers ---------------------------------------------------------------------- */
+
+static bool is_there(struct fixture *fixture, const char *id)
+{
+    struct item_operation op = operation_of(fixture, ITEM_READ, id, NULL);
+    struct error err;
+    bool found = item_operation_run(&op, &err);
+
+    assert_true(found || err.code == ERROR_ITEM_MISSING);
+    return found;
+}
+
+/* Creates the items from `from` on, each alone or all in one go. */
+static void create_some(struct fixture *fixture, int from, int count, bool together, bool in_order)
+{
+    struct item_operation operations[MANY];
+
+    for (int i = 0; i < count; i++) {
+        char id[16];
+
+        snprintf(id, sizeof id, "%d", from + i);
+        operations[i] = operation_of(fixture, ITEM_CREATE, id, "{\"n\":1}");
+        if (!together)
+            bulk_run(&operations[i], 1, &(struct bulk_options){.in_order = in_order});
+    }
+    if (together)
+        bulk_run(operations, (size_t)count, &(struct bulk_options){.in_order = in_order});
+    for (int i = 0; i < count; i++)
+        assert_int_equal(operations[i].err.code, ERROR_NONE);
+}
+
+static void assert_newest(struct fixture *fixture, int last, int count)
+{
+    for (int i = MAX(last - 2 * count, 0); i <= last; i++) {
+        char id[16];
+
+        snprintf(id, sizeof id, "%d", i);
+        assert_int_equal(is_there(fixture, id), i > last - count);
+    }
+}
+
+static void a_bounded_container_keeps_the_newest(void **state)
+{
+    struct fixture *fixture = *state;
+
+    open_with(fixture, &(struct test_space_options){0});
+    fixture->test.definition.bound = (struct definition_bound){.bytes = 1 << 20, .items = 7};
+    create_some(fixture, 0, 10, false, false);
+    assert_newest(fixture, 9, 7);
+    create_some(fixture, 10, 3, true, true);
+    assert_newest(fixture, 12, 7);
+    create_some(fixture, 13, 4, true, false);
+    assert_newest(fixture, 16, 7);
+    test_space_restart(&fixture->test);
+    create_some(fixture, 17, 20, true, true); /* more than it holds */
+    assert_newest(fixture, 36, 7);
+}
+
+static void bytes_bound_as_items_do(void **state)
+{
+    struct fixture *fixture = *state;
+    struct item_operation op;
+    struct error err;
+    struct view view;
+    uint64_t items, bytes;
+    size_t count;
+    const struct partition_span *spans;
+    struct item_scope scope;
+
+    open_with(fixture, &(struct test_space_options){0});
+    fixture->test.definition.bound = (struct definition_bound){.bytes = 1000};
+    create_some(fixture, 0, 50, false, true);
+    spans = partition_map_spans(fixture->test.space.map, &count);
+    scope = item_space_span_scope(&fixture->test.space, &spans[0]);
+    view = view_of(&scope, NULL);
+    assert_ok(view_count(&view, SLICE_NONE, &items, &bytes, &err), &err);
+    assert_true(bytes <= 1000 && items > 5 && items < 20);
+    assert_newest(fixture, 49, (int)items);
+    /* one that takes all of it, and an update that grows: never the item itself goes */
+    op = operation_of(fixture, ITEM_REPLACE, "49",
+                      "{\"text\":\"0123456789012345678901234567890123456789\"}");
+    assert_ok(item_operation_run(&op, &err), &err);
+    assert_true(is_there(fixture, "49"));
+    assert_ok(view_count(&view, SLICE_NONE, &items, &bytes, &err), &err);
+    assert_true(bytes <= 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +385,9 @@ int main(void)
         BULK_TEST(one_budget_that_refuses_is_enough),
         BULK_TEST(what_comes_when_memory_is_used_up_is_not_run),
         BULK_TEST(unique_keys_hold_between_operations_of_one_wave),
+        BULK_TEST(what_is_in_order_shares_a_commit),
+        BULK_TEST(a_bounded_container_keeps_the_newest),
+        BULK_TEST(bytes_bound_as_items_do),
     };
     return cmocka_run_group_tests_name("item/bulk", tests, NULL, NULL);
 }

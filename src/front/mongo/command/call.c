@@ -111,6 +111,24 @@ bool mongo_container_fits(const struct container *container)
            DEFINITION_IDENTITY_MONGO;
 }
 
+bool mongo_container_is_there(const struct mongo_call *call, const struct container *container)
+{
+    const void *owner =
+        mongo_pending_owner(call->mongo->pending, container_info(container)->number);
+
+    return mongo_container_fits(container) && (!owner || owner == call->maker);
+}
+
+/* Somebody who has not committed yet has made it: who wants to make it too comes again. */
+static bool pending_refuse(const struct mongo_call *call, const struct container *container,
+                           struct error *err)
+{
+    return mongo_container_is_there(call, container) || !mongo_container_fits(container) ||
+           mongo_error_set(err, MONGO_WRITE_CONFLICT,
+                           "Caused by :: a transaction that is still open has made the collection "
+                           ":: Please retry your operation or multi-document transaction.");
+}
+
 static bool collection_take(const struct mongo_call *call, struct container *container,
                             struct mongo_collection *ret_collection, struct error *err)
 {
@@ -165,8 +183,9 @@ bool mongo_collection_open_any(const struct mongo_call *call, const struct mongo
     if (!catalogue_container_open(call->services->catalogue, call->account.id, name->database,
                                   name->collection, &container, err))
         return err->code == ERROR_NOT_FOUND || err->code == ERROR_OWNER_NOT_FOUND;
-    if (!slice_equal(container_info(container)->id, name->collection)) {
-        container_unref(container); /* by its _rid, which is no name of a collection */
+    if (!slice_equal(container_info(container)->id, name->collection) ||
+        (mongo_container_fits(container) && !mongo_container_is_there(call, container))) {
+        container_unref(container); /* by its _rid, which is no name of a collection; or pending */
         return true;
     }
     return collection_take(call, container, ret_collection, err);
@@ -268,6 +287,8 @@ static bool container_make(const struct mongo_call *call, const struct mongo_nam
     definition_write(call, name->collection, terms, &body);
     if (catalogue_container_create(catalogue, call->account.id, name->database, buf_slice(&body),
                                    terms->offer, ret_container, err)) {
+        if (call->transact)
+            mongo_transact_made(call, *ret_container, name);
         if (load_meters_apply(call->services->meters, *ret_container, call->services->burst_seconds,
                               err))
             return true;
@@ -275,9 +296,14 @@ static bool container_make(const struct mongo_call *call, const struct mongo_nam
         return false;
     }
     *ret_new = false;
-    return err->code == ERROR_NAME_TAKEN &&
-           catalogue_container_open(catalogue, call->account.id, name->database, name->collection,
-                                    ret_container, err);
+    if (err->code != ERROR_NAME_TAKEN ||
+        !catalogue_container_open(catalogue, call->account.id, name->database, name->collection,
+                                  ret_container, err))
+        return false;
+    if (pending_refuse(call, *ret_container, err))
+        return true;
+    container_unref(*ret_container);
+    return false;
 }
 
 bool mongo_collection_make(const struct mongo_call *call, const struct mongo_namespace *name,

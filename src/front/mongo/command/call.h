@@ -19,6 +19,7 @@
 #include "front/mongo/session/cluster_time.h"
 #include "front/mongo/session/fail_points.h"
 #include "front/mongo/session/intents.h"
+#include "front/mongo/session/pending.h"
 #include "front/mongo/session/sessions.h"
 #include "front/mongo/stream/count.h"
 #include "front/mongo/stream/waits.h"
@@ -113,6 +114,7 @@ struct mongo_call {
     struct mongo_logical *logical;       /* the session, while the call has it; NULL: none */
     int64_t number;                      /* of the command in its session, where it has one */
     struct mongo_transact *transact;     /* that it is a part of; NULL: none */
+    const struct mongo_transact *maker;  /* whose pending collections it sees; NULL: nobody's */
     struct error *unwritten;             /* the first write error within it; NULL: none */
     struct mongo_javascript *javascript; /* what it runs of the client's; NULL: nothing so far */
     struct mongo_retry *retry;           /* of writes that may be sent again; NULL: it is none */
@@ -123,6 +125,7 @@ struct mongo_call {
 
     bool left;              /* it waits, or did, and its account is to be taken again */
     bool watches;           /* it reads a change stream */
+    bool repeats;           /* it would have another reply for a client that takes several */
     struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */
     struct mongo_fail fail; /* what a test wants to become of it */
     bool fail_looked;       /* it was asked for */
@@ -141,6 +144,7 @@ struct mongo {
     struct mongo_operations *operations;
     struct mongo_index_uses *index_uses;
     struct mongo_intents *intents;
+    struct mongo_pending *pending;
     struct mongo_cluster_time time;
     struct mongo_waits *waits;
     struct mongo_stream_count *stream_count;
@@ -241,10 +245,16 @@ CLEANUP_VALUE_FN(struct mongo_collection, mongo_collection_close)
 
 /* Is it one of MongoDB's collections? */
 bool mongo_container_fits(const struct container *container);
+/* And is it there, for this call? Not where an open transaction of others has made it. */
+bool mongo_container_is_there(const struct mongo_call *call, const struct container *container);
 
 /* How its operations are paid; and that they were. */
 struct metered_call mongo_call_metered(const struct mongo_call *call);
 void mongo_call_charged(struct mongo_call *call, const struct metered_call *metered);
+
+/* On a loop: the message outlives the handler from here on, and is where it is. False: it is not
+ * understood any more, which does not happen. */
+bool mongo_call_keep(struct mongo_call *call);
 
 /* Writes go on to a worker: true there; else the call is cold. */
 bool mongo_call_blocks(struct mongo_call *call);

@@ -35,12 +35,12 @@ static void batch_append(struct mongo_call *call, struct slice collection,
 
 /* --- Databases ------------------------------------------------------------------------------- */
 
-static size_t collections_count(const struct database *database)
+static size_t collections_count(const struct mongo_call *call, const struct database *database)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < database_container_count(database); i++)
-        count += mongo_container_fits(database_container(database, i));
+        count += mongo_container_is_there(call, database_container(database, i));
     return count;
 }
 
@@ -52,7 +52,7 @@ static bool database_bytes(const struct mongo_call *call, const struct database 
         const struct container *container = database_container(database, i);
         struct container_usage usage;
 
-        if (!mongo_container_fits(container))
+        if (!mongo_container_is_there(call, container))
             continue;
         if (!container_usage_all(container, call->arena, &usage, err))
             return false;
@@ -102,7 +102,7 @@ bool mongo_list_databases(struct mongo_call *call, struct error *err)
         size_t begin;
 
         buf_init(&one, BUF_DEFAULT_MAX);
-        if (!collections_count(database) || !database_is_shown(call, database))
+        if (!collections_count(call, database) || !database_is_shown(call, database))
             continue;
         begin = document_begin(&one);
         document_append_string(&one, SLICE("name"), database_info(database)->id);
@@ -220,7 +220,7 @@ bool mongo_list_collections(struct mongo_call *call, struct error *err)
     for (size_t i = 0; i < all; i++) {
         const struct container *container = database_container(database, i);
 
-        if (mongo_container_fits(container))
+        if (mongo_container_is_there(call, container))
             documents[count++] = collection_show(call, container, asked.name_only);
     }
     if (!mongo_filter_documents(call, asked.filter, documents, &count, err))

@@ -2,6 +2,7 @@
  * with the definition of its container (terms.h). */
 #include "catalogue/container_usage.h"
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/capped.h"
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/validation.h"
 #include "front/mongo/command/view.h"
@@ -147,19 +148,10 @@ static bool validator_check(struct mongo_call *call, const struct mongo_namespac
     return mongo_validation_prepare(call, &collection, false, &unused, err);
 }
 
-/* What would be kept and not obeyed is refused. */
-static bool offered_check(const struct mongo_terms *terms, struct error *err)
-{
-    return !terms->capped ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                           "create: capped is not offered yet: documents go by an index with "
-                           "expireAfterSeconds");
-}
-
 static bool terms_check(struct mongo_call *call, const struct mongo_namespace *name,
                         struct slice options, struct mongo_terms *ret_terms, struct error *err)
 {
-    return mongo_terms_read(options, ret_terms, err) && offered_check(ret_terms, err) &&
+    return mongo_terms_read(options, ret_terms, err) &&
            validator_check(call, name, ret_terms, err) &&
            (!ret_terms->view_on.data || mongo_view_check(call, name, ret_terms, err));
 }
@@ -287,6 +279,18 @@ static bool options_set(struct mongo_call *call, const struct mongo_namespace *n
     return true;
 }
 
+/* What a collection has above its bound goes, as it is now. */
+static bool bound_apply(struct mongo_call *call, const struct mongo_namespace *name,
+                        struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+
+    if (!mongo_collection_open(call, name, &collection, err))
+        return false;
+    return !collection.container || !collection.terms.capped ||
+           mongo_capped_trim(call, &collection, err);
+}
+
 static bool change_once(struct mongo_call *call, const struct mongo_namespace *name,
                         const struct change *change, bool *ret_raced, struct error *err)
 {
@@ -325,6 +329,25 @@ static bool index_change(struct mongo_call *call, const struct mongo_namespace *
     return mongo_index_modify(call, &collection, name, index->document, err);
 }
 
+/* A change of options is told with it (catalogue/container.c); the rest here. */
+static bool change_tell(struct mongo_call *call, const struct mongo_namespace *name,
+                        const struct change *change, struct error *err)
+{
+    const struct document_value index = change->index;
+    CLEANUP(buf_done) struct buf payload;
+    size_t whole, description;
+
+    buf_init(&payload, BUF_DEFAULT_MAX);
+    whole = document_begin(&payload);
+    description = document_append_object_begin(&payload, SLICE("o"));
+    if (is_given(&index))
+        document_append(&payload, SLICE("index"), &index);
+    document_end(&payload, description);
+    document_end(&payload, whole);
+    return catalogue_container_tell(call->services->catalogue, call->account.id, name->database,
+                                    name->collection, HISTORY_MODIFY, buf_slice(&payload), err);
+}
+
 bool mongo_coll_mod(struct mongo_call *call, struct error *err)
 {
     struct change change = {0};
@@ -343,7 +366,82 @@ bool mongo_coll_mod(struct mongo_call *call, struct error *err)
     if (raced)
         return mongo_error_set(err, MONGO_CONFLICTING_OPERATION,
                                "the collection is being changed by others");
-    return !is_given(&change.index) || index_change(call, &name, &change.index, err);
+    if ((is_given(&change.capped_size) || is_given(&change.capped_max)) &&
+        !bound_apply(call, &name, err))
+        return false;
+    if (is_given(&change.index) && !index_change(call, &name, &change.index, err))
+        return false;
+    return document_count(change_options(call, &change)) || change_tell(call, &name, &change, err);
+}
+
+/* --- convertToCapped ------------------------------------------------------------------------- */
+
+struct conversion {
+    struct document_value size, max;
+};
+
+/* {capped: true, size, max}, as create has them. */
+static struct slice conversion_options(struct mongo_call *call, const struct conversion *asked)
+{
+    CLEANUP(buf_done) struct buf out;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    begin = document_begin(&out);
+    document_append_bool(&out, SLICE("capped"), true);
+    if (is_given(&asked->size))
+        document_append(&out, SLICE("size"), &asked->size);
+    if (is_given(&asked->max))
+        document_append(&out, SLICE("max"), &asked->max);
+    document_end(&out, begin);
+    return arena_copy(call->arena, buf_slice(&out));
+}
+
+static bool convert_once(struct mongo_call *call, const struct mongo_namespace *name,
+                         struct slice asked, bool *ret_raced, struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    struct mongo_terms terms;
+    struct slice options;
+
+    *ret_raced = false;
+    if (!mongo_collection_open(call, name, &collection, err))
+        return false;
+    if (!collection.container)
+        return mongo_error_set(err, MONGO_NAMESPACE_NOT_FOUND,
+                               "source collection %.*s.%.*s does not exist", SHOWN(name->database),
+                               SHOWN(name->collection));
+    if (!container_is_fixed(collection.container))
+        return mongo_error_set(err, MONGO_ILLEGAL_OPERATION,
+                               "You can't convertToCapped a sharded collection");
+    options = options_merge(call, collection.terms.options, asked);
+    return terms_check(call, name, options, &terms, err) &&
+           options_set(call, name, collection.container, options, ret_raced, err);
+}
+
+bool mongo_convert_to_capped(struct mongo_call *call, struct error *err)
+{
+    static const struct mongo_field fields[] = {
+        {"size", MONGO_FIELD_VALUE, offsetof(struct conversion, size), true},
+        {"max", MONGO_FIELD_VALUE, offsetof(struct conversion, max)},
+    };
+    struct conversion asked = {0};
+    struct mongo_namespace name;
+    struct slice options;
+    bool raced = true;
+
+    if (!mongo_call_namespace(call, &name, err) ||
+        !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &asked, err))
+        return false;
+    write_charged(call);
+    options = conversion_options(call, &asked);
+    for (int attempt = 0; raced && attempt < ATTEMPTS_MAX; attempt++)
+        if (!convert_once(call, &name, options, &raced, err))
+            return false;
+    if (raced)
+        return mongo_error_set(err, MONGO_CONFLICTING_OPERATION,
+                               "the collection is being changed by others");
+    return bound_apply(call, &name, err);
 }
 
 /* --- drop ------------------------------------------------------------------------------------ */

@@ -2,9 +2,12 @@
 #include "front/mongo/command/cursor.h"
 
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/await.h"
 #include "front/mongo/command/session.h"
 #include "front/mongo/command/snapshot.h"
 #include "front/mongo/command/watch.h"
+
+#include <xxhash.h>
 
 enum {
     FIRST_BATCH = 101,
@@ -79,6 +82,19 @@ static int64_t cursor_deadline(const struct mongo_call *call)
     return clock_read_monotonic_ms(call->services->clock) + call->options->cursor_ms;
 }
 
+/* Users of an account have cursors of their own. */
+static uint64_t user_of(const struct mongo_call *call)
+{
+    const struct mongo_session *session = call->session;
+
+    if (!session->by_user)
+        return 0;
+    return XXH3_64bits_withSeed(
+               session->user, strlen(session->user),
+               XXH3_64bits(session->user_database, strlen(session->user_database))) |
+           1;
+}
+
 struct mongo_cursor *mongo_cursor_new(const struct mongo_call *call,
                                       const struct mongo_namespace *name)
 {
@@ -94,6 +110,7 @@ struct mongo_cursor *mongo_cursor_new(const struct mongo_call *call,
     cursor->base = cursor->collection;
     cursor->in_session = session.len == MONGO_SESSION_ID_LEN;
     cursor->snapshot = call->snapshot;
+    cursor->user = user_of(call);
     if (cursor->in_session)
         memcpy(cursor->session, session.data, MONGO_SESSION_ID_LEN);
     if (cursor->in_session || cursor->snapshot)
@@ -210,6 +227,10 @@ static bool cursor_check(const struct mongo_call *call, const struct mongo_curso
                     ? slice_equal(session, slice_of(cursor->session, MONGO_SESSION_ID_LEN))
                     : session.len == 0;
 
+    if (cursor->user != user_of(call))
+        return mongo_error_set(err, MONGO_UNAUTHORIZED,
+                               "cursor %lld was not created by the user of the connection",
+                               (long long)id);
     if (!same)
         return mongo_error_set(err, MONGO_UNAUTHORIZED,
                                "cannot run getMore on cursor %lld, which was created in another "
@@ -237,8 +258,9 @@ static bool cursor_check(const struct mongo_call *call, const struct mongo_curso
                            (const char *)more->collection.data, SLICE_ARG(cursor->ns));
 }
 
+/* *ret_count: the documents of the batch. */
 static bool cursor_batch(struct mongo_call *call, struct mongo_cursor *cursor,
-                         const struct more *more, struct error *err)
+                         const struct more *more, uint32_t *ret_count, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     const struct mongo_namespace name = {cursor->database, cursor->base};
@@ -250,7 +272,7 @@ static bool cursor_batch(struct mongo_call *call, struct mongo_cursor *cursor,
         .row = batch_take,
         .self = &batch};
 
-    if (!mongo_deadline(call, &page.deadline_ms, err) ||
+    if ((!cursor->awaits && !mongo_deadline(call, &page.deadline_ms, err)) ||
         !mongo_collection_open(call, &name, &collection, err))
         return false;
     if ((collection.container ? container_info(collection.container)->number : 0) !=
@@ -260,7 +282,14 @@ static bool cursor_batch(struct mongo_call *call, struct mongo_cursor *cursor,
     if (!mongo_reading_page(call, &collection, &cursor->reading, &page, err))
         return false;
     continuation_keep(cursor, page.continuation);
+    *ret_count = batch.count;
     return true;
+}
+
+static uint64_t tail_hash(const struct mongo_call *call, const struct mongo_cursor *cursor)
+{
+    return history_hash(account_info(call->account.account)->number, cursor->database,
+                        cursor->base);
 }
 
 bool mongo_get_more(struct mongo_call *call, struct error *err)
@@ -269,6 +298,8 @@ bool mongo_get_more(struct mongo_call *call, struct error *err)
     struct more more = {0};
     struct batch_frame frame;
     struct mongo_cursor *cursor;
+    uint64_t settled;
+    uint32_t count = 0;
     int64_t id;
     bool fine, over;
 
@@ -296,8 +327,19 @@ bool mongo_get_more(struct mongo_call *call, struct error *err)
     }
     if (cursor->watch)
         return mongo_watch_more(call, cursor, more.batch_size, err);
+    if (cursor->awaits && !mongo_await_begin(call, err)) {
+        front_cursors_put_back(cursors, &cursor->head, cursor->head.deadline_ms,
+                               cursor->head.bytes);
+        return false;
+    }
     frame = frame_begin(call, arena_copy(call->arena, cursor->ns), "nextBatch");
-    fine = cursor_batch(call, cursor, &more, err);
+    settled = commit_clock_settled(call->mongo->time.times); /* all that is seen by the batch */
+    fine = cursor_batch(call, cursor, &more, &count, err);
+    if (fine && cursor->awaits && !count && cursor->continuation_len &&
+        mongo_await_may(call, &cursor->head)) {
+        mongo_await_park(call, &cursor->head, tail_hash(call, cursor), settled, err);
+        return false;
+    }
     /* a throttled batch can be asked for again; after any other error the cursor is of no use */
     over = fine ? cursor->continuation_len == 0
                 : mongo_error_code(err) != MONGO_REQUEST_RATE_TOO_LARGE;
@@ -305,6 +347,7 @@ bool mongo_get_more(struct mongo_call *call, struct error *err)
         front_cursors_end(cursors, &cursor->head);
     else
         front_cursors_put_back(cursors, &cursor->head, cursor_deadline(call), cursor->head.bytes);
+    call->repeats = !over;
     frame_end(call, frame, over ? 0 : (uint64_t)id);
     return fine;
 }

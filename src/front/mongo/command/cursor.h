@@ -19,7 +19,10 @@ struct mongo_cursor {
     uint32_t container; /* number: one made anew under the name is another; 0: there was none */
     uint8_t session[MONGO_SESSION_ID_LEN];
     bool in_session;
+    uint64_t user;     /* whose it is, of the account: a hash; 0: of who has its key */
     uint64_t snapshot; /* the moment it reads (snapshot.h); 0: that of each batch */
+    bool tailable;     /* it stays open behind the last document of a capped collection */
+    bool awaits;       /* and a getMore that finds nothing there waits */
     struct mongo_watch
         *watch; /* of a change stream (watch.h), which reads no collection; or NULL */
 };

@@ -55,10 +55,46 @@ static bool find_check(const struct find *find, struct error *err)
         refused = "min and max";
     else if (find->return_key || find->show_record_id)
         refused = "returnKey and showRecordId";
-    else if (find->tailable || find->await_data)
-        refused = "tailable";
     return !refused ||
            mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "find: %s is not offered yet", refused);
+}
+
+/* {$natural: 1}, or nothing. */
+static bool sort_is_natural(struct slice sort)
+{
+    struct document_value natural;
+    double number;
+
+    return !is_given(sort) ||
+           (document_count(sort) == 1 && document_find(sort, SLICE("$natural"), &natural) &&
+            document_to_double(&natural, &number) && number > 0);
+}
+
+/* What a cursor that follows a collection cannot be asked for besides. */
+static bool tail_check(const struct mongo_call *call, const struct find *find, struct error *err)
+{
+    if (find->await_data && !find->tailable)
+        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+                               "Cannot set 'awaitData' without also setting 'tailable'");
+    if (!find->tailable)
+        return true;
+    if (find->single_batch)
+        return mongo_error_set(err, MONGO_BAD_VALUE,
+                               "Cannot use tailable with the 'singleBatch' option");
+    if (!sort_is_natural(find->sort))
+        return mongo_error_set(err, MONGO_BAD_VALUE,
+                               "cannot use tailable option with a sort other than {$natural: 1}");
+    return (!call->transact && !call->snapshot) ||
+           mongo_error_set(err, MONGO_NOT_SUPPORTED_IN_TRANSACTION,
+                           "Tailable cursors are not allowed in transactions");
+}
+
+static bool tail_is_there(const struct mongo_collection *collection, struct error *err)
+{
+    return collection->terms.capped ||
+           mongo_error_set(err, MONGO_BAD_VALUE,
+                           "error processing query: tailable cursor requested on non capped "
+                           "collection");
 }
 
 /* Of one _id: a read of one item, on the loop if it is in memory. */
@@ -125,6 +161,11 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
         reading->hint = query_value_copy(&find->hint, cursor->arena);
     reading->skip = (uint64_t)find->skip;
     reading->limit = find->limit ? (uint64_t)find->limit : UINT64_MAX;
+    if (find->tailable) {
+        cursor->tailable = reading->tail = reading->natural = true;
+        cursor->awaits = find->await_data;
+        reading->hint = document_undefined();
+    }
     return mongo_reading_prepare(call, reading, cursor->arena, err) &&
            mongo_cursor_first(call, TAKE(cursor), collection, &terms, err);
 }
@@ -188,20 +229,25 @@ bool mongo_find(struct mongo_call *call, struct error *err)
 
     if (!mongo_call_namespace(call, &name, err) ||
         !mongo_arguments_read(call, find_fields, ARRAY_LEN(find_fields), &find, err) ||
-        !find_check(&find, err))
+        !find_check(&find, err) || !tail_check(call, &find, err))
         return false;
-    if (!mongo_collection_open(call, &name, &collection, err))
-        return mongo_error_code(err) == MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW && !is_value(&find.hint)
-                   ? find_in_view(call, &name, &find, err)
-                   : false;
+    if (!mongo_collection_open(call, &name, &collection, err)) {
+        if (mongo_error_code(err) != MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW || is_value(&find.hint))
+            return false;
+        return find.tailable ? mongo_error_set(err, MONGO_OPTION_NOT_SUPPORTED_ON_VIEW,
+                                               "Tailable cursors are not supported on views")
+                             : find_in_view(call, &name, &find, err);
+    }
     if (!mongo_collection_exists(&collection)) {
         mongo_cursor_single(call, mongo_namespace_text(call->arena, &name), NULL);
         return true;
     }
-    if (!call->explaining && !find.skip && !is_value(&find.hint) && !is_given(find.projection) &&
-        !is_given(find.collation) && !collection.terms.collation.data &&
-        !(batch_is_given(call) && find.batch_size == 0) && collection.container &&
-        mongo_item_named(&collection, find.filter, &named.id, &named.key))
+    if (find.tailable && !tail_is_there(&collection, err))
+        return false;
+    if (!call->explaining && !find.tailable && !find.skip && !is_value(&find.hint) &&
+        !is_given(find.projection) && !is_given(find.collation) &&
+        !collection.terms.collation.data && !(batch_is_given(call) && find.batch_size == 0) &&
+        collection.container && mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
     return mongo_call_blocks(call) && find_many(call, &collection, &name, &find, err);
 }

@@ -13,6 +13,7 @@
 #include "document/order.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/transact.h"
 #include "front/mongo/index/spec.h"
 #include "throughput/cost.h"
 
@@ -587,6 +588,49 @@ struct creation {
     struct slice indexes;
 };
 
+static bool all_are_there(struct creating *c, struct error *err)
+{
+    size_t count;
+    struct slice *shown = mongo_indexes_shown(c->call, &c->collection, &count);
+
+    c->expires = INDEX_EXPIRES_NEVER;
+    for (size_t i = 0; i < c->spec_count; i++)
+        if (!spec_take(c, &c->specs[i], shown, count, err))
+            return false;
+    return (!c->added_count && c->expires == INDEX_EXPIRES_NEVER) ||
+           mongo_error_set(err, MONGO_NOT_SUPPORTED_IN_TRANSACTION,
+                           "Cannot create new indexes on existing collection %.*s.%.*s in a "
+                           "multi-document transaction.",
+                           SLICE_ARG(c->name.database), SLICE_ARG(c->name.collection));
+}
+
+/* Within a transaction: of a collection that it has made itself, and done nothing with. That is
+ * pending, so that what becomes of it now is seen by nobody else before the commit; the catalogue
+ * is not the transaction's, which takes the collection anew afterwards. */
+static bool pending_make(struct creating *c, int64_t deadline_ms, size_t *ret_before,
+                         struct error *err)
+{
+    struct mongo_transact *transact = c->call->transact;
+    const struct front_moment *moment = c->call->front.moment;
+    bool fine;
+
+    if (!mongo_transact_has_made(c->call, c->collection.container)) {
+        (void)mongo_indexes_shown(c->call, &c->collection, ret_before);
+        return all_are_there(c, err);
+    }
+    if (!mongo_transact_unpin(c->call, c->collection.container))
+        return mongo_error_set(err, MONGO_NOT_SUPPORTED_IN_TRANSACTION,
+                               "Cannot create new indexes on non-empty collection %.*s.%.*s in a "
+                               "multi-document transaction.",
+                               SLICE_ARG(c->name.database), SLICE_ARG(c->name.collection));
+    c->call->transact = NULL;
+    c->call->front.moment = NULL;
+    fine = indexes_make(c, deadline_ms, ret_before, err);
+    c->call->transact = transact;
+    c->call->front.moment = moment;
+    return fine;
+}
+
 bool mongo_create_indexes(struct mongo_call *call, struct error *err)
 {
     static const struct mongo_field fields[] = {
@@ -612,7 +656,8 @@ bool mongo_create_indexes(struct mongo_call *call, struct error *err)
     charged(call, true);
     existed = c.collection.container != NULL;
     fine = (existed || mongo_collection_make(call, &c.name, &c.collection, err)) &&
-           indexes_make(&c, deadline_ms, &before, err);
+           (call->transact ? pending_make(&c, deadline_ms, &before, err)
+                           : indexes_make(&c, deadline_ms, &before, err));
     mongo_collection_close(&c.collection);
     if (!fine)
         return false;

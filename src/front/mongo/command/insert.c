@@ -1,8 +1,10 @@
 /* insert: a bulk of creates, a part of the batch at a time, so that what a part holds in memory is
  * bounded however many documents there are. */
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/capped.h"
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/command/point.h"
 #include "front/mongo/command/retry.h"
 #include "front/mongo/command/told.h"
 #include "front/mongo/command/validation.h"
@@ -135,7 +137,8 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
             continue;
         }
         if (mongo_item_make(call, document, &item, &op->err) &&
-            mongo_shard_key_check(&inserting->collection, item.document, &op->err)) {
+            mongo_shard_key_check(&inserting->collection, item.document, &op->err) &&
+            mongo_capped_fits(&inserting->collection, item.document, &op->err)) {
             op->id = item.id;
             op->document = item.document;
             op->key = mongo_item_key(&inserting->collection, item.document);
@@ -154,7 +157,20 @@ static bool part_insert(struct inserting *inserting, struct mongo_documents *doc
     return count && part_run(inserting, operations, count, *index - count) && count == PART_MAX;
 }
 
-bool mongo_insert(struct mongo_call *call, struct error *err)
+static void answer_append(struct mongo_call *call, int32_t inserted, const struct buf *errors)
+{
+    size_t list;
+
+    document_append_int32(&call->reply, SLICE("n"), inserted);
+    if (!errors->len)
+        return;
+    list = document_append_array_begin(&call->reply, SLICE("writeErrors"));
+    buf_append_slice(&call->reply, buf_slice(errors));
+    document_end(&call->reply, list);
+}
+
+static bool command_read(struct mongo_call *call, struct inserting *inserting, bool *ret_bypass,
+                         struct mongo_documents *ret_documents, struct error *err)
 {
     static const struct mongo_field fields[] = {
         {"documents", MONGO_FIELD_ARRAY, offsetof(struct insert, documents), true},
@@ -163,37 +179,91 @@ bool mongo_insert(struct mongo_call *call, struct error *err)
         {"bypassEmptyTsReplacement", MONGO_FIELD_ANY},
     };
     struct insert asked = {.ordered = true};
-    struct inserting inserting = {.call = call};
-    struct mongo_documents documents;
-    size_t index = 0, list;
 
-    if (!mongo_call_namespace(call, &inserting.name, err) ||
+    if (!mongo_call_namespace(call, &inserting->name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &asked, err) ||
-        !mongo_documents_open(call, "documents", &documents, err))
+        !mongo_documents_open(call, "documents", ret_documents, err))
         return false;
-    if (documents.count == 0 || documents.count > BATCH_MAX)
+    if (ret_documents->count == 0 || ret_documents->count > BATCH_MAX)
         return mongo_error_set(err, MONGO_INVALID_LENGTH,
                                "Write batch sizes must be between 1 and %d. Got %zu operations.",
-                               BATCH_MAX, documents.count);
-    if (!mongo_collection_make(call, &inserting.name, &inserting.collection, err))
+                               BATCH_MAX, ret_documents->count);
+    inserting->ordered = asked.ordered;
+    *ret_bypass = asked.bypass;
+    return true;
+}
+
+/* --- One document, on the loop --------------------------------------------------------------- */
+
+static void point_answer(struct mongo_point *point, const struct error *err)
+{
+    struct inserting inserting = {.call = point->call, .name = point->name};
+
+    buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
+    if (err)
+        error_add(&inserting, 0, &point->op.id, err);
+    answer_append(point->call, !err, &inserting.errors);
+    buf_done(&inserting.errors);
+}
+
+/* A collection that is there, and asks nothing of its documents that takes long. */
+static bool point_insert(struct mongo_call *call, struct error *err)
+{
+    struct mongo_point *point = ARENA_NEW(call->arena, struct mongo_point);
+    struct inserting inserting = {.call = call};
+    struct mongo_documents documents;
+    struct slice document;
+    struct mongo_item item;
+    bool bypass = false;
+
+    if (!command_read(call, &inserting, &bypass, &documents, err)) {
+        call->cold = false;
         return false;
-    if (!mongo_retry_load(call, &inserting.collection, err) ||
-        !mongo_validation_prepare(call, &inserting.collection, asked.bypass, &inserting.validation,
+    }
+    if (documents.count != 1 || !mongo_documents_next(&documents, &document) ||
+        !mongo_collection_open(call, &inserting.name, &point->collection, err))
+        return false;
+    if (!point->collection.container || point->collection.terms.validator.data ||
+        point->collection.terms.capped || point->collection.terms.collation.data ||
+        !mongo_item_make(call, document, &item, err) ||
+        !mongo_shard_key_check(&point->collection, item.document, err)) {
+        mongo_collection_close(&point->collection);
+        return false;
+    }
+    point->call = call;
+    point->name = inserting.name;
+    point->answer = point_answer;
+    point->op = mongo_operation(call, &point->collection, ITEM_CREATE);
+    point->op.id = item.id;
+    point->op.document = item.document;
+    point->op.key = mongo_item_key(&point->collection, item.document);
+    return mongo_point_start(point, err);
+}
+
+bool mongo_insert(struct mongo_call *call, struct error *err)
+{
+    struct inserting inserting = {.call = call};
+    struct mongo_documents documents;
+    size_t index = 0;
+    bool bypass = false;
+
+    if (!call->may_block)
+        return mongo_point_begin(call) && point_insert(call, err);
+    if (!command_read(call, &inserting, &bypass, &documents, err) ||
+        !mongo_collection_make(call, &inserting.name, &inserting.collection, err))
+        return false;
+    if (!mongo_capped_check(call, &inserting.collection, &inserting.name, err) ||
+        !mongo_retry_load(call, &inserting.collection, err) ||
+        !mongo_validation_prepare(call, &inserting.collection, bypass, &inserting.validation,
                                   err)) {
         mongo_collection_close(&inserting.collection);
         return false;
     }
-    inserting.ordered = asked.ordered;
     buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
     while (part_insert(&inserting, &documents, &index))
         front_call_breathe(&call->front);
     mongo_collection_close(&inserting.collection);
-    document_append_int32(&call->reply, SLICE("n"), inserting.inserted);
-    if (inserting.error_count) {
-        list = document_append_array_begin(&call->reply, SLICE("writeErrors"));
-        buf_append_slice(&call->reply, buf_slice(&inserting.errors));
-        document_end(&call->reply, list);
-    }
+    answer_append(call, inserting.inserted, &inserting.errors);
     buf_done(&inserting.errors);
     return true;
 }

@@ -103,6 +103,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
     random_secret(&seed, sizeof seed);
     mongo->attempts = mongo_attempts_new(seed);
     mongo->intents = mongo_intents_new();
+    mongo->pending = mongo_pending_new();
     if (options->test_commands)
         mongo->fail_points = mongo_fail_points_new();
     mongo_cluster_time_init(&mongo->time,
@@ -173,6 +174,7 @@ void mongo_free(struct mongo *mongo)
         return;
     mongo_sessions_free(mongo->sessions); /* with their transactions, which have cursors */
     mongo_intents_free(mongo->intents);
+    mongo_pending_free(mongo->pending);
     mongo_fail_points_free(mongo->fail_points);
     front_cursors_free(mongo->cursors);
     mongo_waits_free(mongo->waits);
@@ -300,6 +302,16 @@ static bool command_find(struct mongo_call *call, struct error *err)
     return true;
 }
 
+bool mongo_call_keep(struct mongo_call *call)
+{
+    struct error ignored;
+
+    if (call->kept)
+        return true;
+    front_call_keep(&call->front);
+    return message_read(call, &ignored) && command_find(call, &ignored);
+}
+
 static bool place_check(const struct mongo_call *call, struct error *err)
 {
     if (call->command->admin && !slice_equal(call->message.database, SLICE("admin")))
@@ -378,6 +390,16 @@ static void call_settle(struct front_call *front)
     session->last_ns = clock_monotonic_ns() - call->request->started_ns;
 }
 
+/* Does the client take another reply without asking? One that brings a checksum with each message
+ * is not asked for in its name. */
+static bool may_repeat(const struct mongo_call *call)
+{
+    return call->repeats && call->message.operation == MONGO_OP_MSG &&
+           (call->message.flags & MONGO_FLAG_EXHAUST_ALLOWED) &&
+           !(call->message.flags & MONGO_FLAG_CHECKSUM) &&
+           !mongo_waits_are_over(call->mongo->waits);
+}
+
 /* Sends the reply, which is ended, or nothing to whoever does not want one. */
 static void call_send(struct mongo_call *call)
 {
@@ -385,6 +407,7 @@ static void call_send(struct mongo_call *call)
     /* answering ends the request, and with it the arena the call is in */
     CLEANUP(buf_done) struct buf reply = call->reply;
     struct mongo_request *request = call->request;
+    const struct mongo_reply sent = {.id = id, .more = may_repeat(call), .body = buf_slice(&reply)};
     bool close = call->close;
     struct buf out;
     size_t len = 0;
@@ -393,12 +416,14 @@ static void call_send(struct mongo_call *call)
 
     buf_init(&out, MONGO_MESSAGE_BYTES_MAX + 1024);
     if (!call->broken && !(call->message.flags & MONGO_FLAG_MORE_TO_COME)) {
-        if (mongo_reply_append(&call->message, id, buf_slice(&reply), &out, &err))
+        if (mongo_reply_append(&call->message, &sent, &out, &err))
             bytes = buf_take(&out, &len);
         else
             close = true; /* replies are kept far below the limit */
     }
     buf_done(&out);
+    if (bytes && sent.more)
+        mongo_request_repeat(request, id);
     mongo_request_answer(request, bytes, len, close);
 }
 
@@ -421,6 +446,7 @@ static void call_refuse(struct front_call *front, const struct error *cause)
 
     mongo_operation_tell(call, err);
     atomic_fetch_add_explicit(&call->mongo->failed, 1, memory_order_relaxed);
+    call->repeats = false;
     reply_begin(call);
     document_append_double(&call->reply, SLICE("ok"), 0);
     document_append_string(&call->reply, SLICE("errmsg"),

@@ -157,10 +157,19 @@ static bool concerns_check(const struct mongo_call *call, const struct numbering
 static bool within_check(const struct mongo_call *call, const struct numbering *numbering,
                          struct error *err)
 {
-    static const char *const commands[] = {
-        "abortTransaction", "aggregate", "commitTransaction", "create",  "delete",
-        "distinct",         "find",      "findAndModify",     "getMore", "insert",
-        "killCursors",      "update"};
+    static const char *const commands[] = {"abortTransaction",
+                                           "aggregate",
+                                           "commitTransaction",
+                                           "create",
+                                           "createIndexes",
+                                           "delete",
+                                           "distinct",
+                                           "find",
+                                           "findAndModify",
+                                           "getMore",
+                                           "insert",
+                                           "killCursors",
+                                           "update"};
     static const char *const later[] = {"abortTransaction", "commitTransaction", "getMore",
                                         "killCursors"};
     struct slice database = call->message.database;
@@ -353,6 +362,7 @@ static bool statement_end(struct mongo_call *call, bool fine, struct error *err)
     if (!fine || call->unwritten)
         abort_open(call);
     call->transact = NULL;
+    call->maker = NULL;
     call->front.moment = NULL;
     call->unwritten = NULL;
     return fine;

@@ -103,7 +103,9 @@ void mongo_operation_begin(struct mongo_call *call)
     struct slice command;
     bool truncated;
 
-    if (call->running || !call->account.account)
+    /* what needs nothing, as the hello that a driver's monitor waits with, is no work of an account
+     */
+    if (call->running || !call->account.account || call->command->need == MONGO_NEED_NOTHING)
         return;
     command = command_copy(call, &truncated);
     operation = ARENA_NEW(call->arena, struct mongo_running);

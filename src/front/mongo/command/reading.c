@@ -382,6 +382,7 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
         .order_unindexed = true,
         .explain = page->explain,
         .in_memory = reading->in_memory,
+        .tail = reading->tail,
         .other = other_open,
         .other_self = &others,
         .index_used = index_used,

@@ -33,6 +33,7 @@ struct mongo_reading {
     const char *script; /* by which word JavaScript is called; NULL: none is */
 
     bool in_memory; /* nothing may be kept on disk */
+    bool tail;      /* a batch may be asked for behind the last document (query/run.h) */
 };
 
 /* Compiles it. What it needs is copied into the arena. */

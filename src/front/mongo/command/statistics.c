@@ -133,7 +133,8 @@ static bool database_total(struct mongo_call *call, struct totals *ret_totals, s
     for (size_t i = 0; i < database_container_count(database); i++) {
         const struct container *container = database_container(database, i);
 
-        if (mongo_container_fits(container) && !container_total(call, container, ret_totals, err))
+        if (mongo_container_is_there(call, container) &&
+            !container_total(call, container, ret_totals, err))
             return false;
     }
     return true;

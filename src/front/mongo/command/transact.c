@@ -6,6 +6,13 @@
 
 enum { COMMITTED_STATEMENT = 0x7E000000 }; /* of the record of a commit: no client's */
 
+/* A collection the transaction has made; in its arena. */
+struct made {
+    struct slice account, database, collection;
+    uint32_t number;
+    struct made *next;
+};
+
 /* A collection the transaction has met. */
 struct pinned {
     struct container *container; /* a reference */
@@ -21,6 +28,7 @@ struct mongo_transact {
     struct engine *engine;           /* of its node */
     uint64_t maps_published;         /* before its snapshot was taken */
     struct pinned *pinned;
+    struct made *made;
     struct front_moment moment;
     uint32_t account;
     struct net_owner *owner;
@@ -58,12 +66,28 @@ struct mongo_transact *mongo_transact_new(struct mongo_call *call, int64_t numbe
     return transact;
 }
 
+/* What it has made goes again, unless it has committed. */
+static void made_drop(struct mongo_transact *transact)
+{
+    struct catalogue *catalogue = transact->mongo->options.services.catalogue;
+    struct error ignored;
+
+    for (const struct made *made = transact->made; made; made = made->next) {
+        bool dropped = catalogue_container_drop(catalogue, made->account, made->database,
+                                                made->collection, SLICE_NONE, &ignored);
+
+        (void)dropped; /* else it stays, and is empty */
+        mongo_pending_remove(transact->mongo->pending, made->number);
+    }
+}
+
 void mongo_transact_free(void *self)
 {
     struct mongo_transact *transact = self;
 
     if (!transact)
         return;
+    made_drop(transact);
     front_cursors_kill_tagged(transact->mongo->cursors, transact->account, transact->tag);
     mongo_intents_let_go(transact->mongo->intents, &transact->intents);
     transaction_free(transact->transaction);
@@ -78,7 +102,29 @@ void mongo_transact_free(void *self)
 void mongo_transact_enter(struct mongo_call *call, struct mongo_transact *transact)
 {
     call->transact = transact;
+    call->maker = transact;
     call->front.moment = &transact->moment;
+}
+
+void mongo_transact_made(const struct mongo_call *call, const struct container *container,
+                         const struct mongo_namespace *name)
+{
+    struct mongo_transact *transact = call->transact;
+    struct made *made = ARENA_NEW(transact->arena, struct made);
+
+    *made = (struct made){.account = arena_copy(transact->arena, call->account.id),
+                          .database = arena_copy(transact->arena, name->database),
+                          .collection = arena_copy(transact->arena, name->collection),
+                          .number = container_info(container)->number,
+                          .next = transact->made};
+    transact->made = made;
+    mongo_pending_add(transact->mongo->pending, made->number, transact);
+}
+
+bool mongo_transact_has_made(const struct mongo_call *call, const struct container *container)
+{
+    return mongo_pending_owner(call->mongo->pending, container_info(container)->number) ==
+           call->transact;
 }
 
 const uint8_t *mongo_transact_tag(const struct mongo_transact *transact)
@@ -180,6 +226,21 @@ bool mongo_transact_pin(const struct mongo_call *call, struct container **contai
     return true;
 }
 
+bool mongo_transact_unpin(const struct mongo_call *call, const struct container *container)
+{
+    struct pinned **link = &call->transact->pinned;
+
+    while (*link && container_info((*link)->container)->number != container_info(container)->number)
+        link = &(*link)->next;
+    if (!*link)
+        return true;
+    if ((*link)->has_space)
+        return false;
+    container_unref((*link)->container);
+    *link = (*link)->next;
+    return true;
+}
+
 const struct item_space *mongo_transact_space(const struct mongo_call *call,
                                               const struct mongo_collection *collection)
 {
@@ -261,14 +322,23 @@ static void charge(struct mongo_call *call, const struct transaction *transactio
     }
 }
 
+/* What it has made is there for everybody. */
+static void made_publish(struct mongo_transact *transact)
+{
+    for (const struct made *made = transact->made; made; made = made->next)
+        mongo_pending_remove(transact->mongo->pending, made->number);
+    transact->made = NULL;
+}
+
 bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *transact,
                            struct error *err)
 {
-    if (!transact->transaction || !transaction_write_count(transact->transaction))
-        return true;
-    if (!transaction_commit(transact->transaction, err))
-        return false;
-    charge(call, transact->transaction);
+    if (transact->transaction && transaction_write_count(transact->transaction)) {
+        if (!transaction_commit(transact->transaction, err))
+            return false;
+        charge(call, transact->transaction);
+    }
+    made_publish(transact);
     return true;
 }
 

@@ -23,6 +23,16 @@ void mongo_transact_enter(struct mongo_call *call, struct mongo_transact *transa
 NODISCARD bool mongo_transact_pin(const struct mongo_call *call, struct container **container,
                                   struct error *err);
 
+/* The container, which the transaction is about to pin, was made by it: pending until it commits,
+ * and dropped if it does not. */
+void mongo_transact_made(const struct mongo_call *call, const struct container *container,
+                         const struct mongo_namespace *name);
+bool mongo_transact_has_made(const struct mongo_call *call, const struct container *container);
+
+/* Lets go of a container that is about to change; false: something was done with it already. */
+NODISCARD bool mongo_transact_unpin(const struct mongo_call *call,
+                                    const struct container *container);
+
 /* The space of a collection that is pinned, which lives as long as the transaction. */
 const struct item_space *mongo_transact_space(const struct mongo_call *call,
                                               const struct mongo_collection *collection);

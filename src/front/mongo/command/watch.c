@@ -3,6 +3,7 @@
  * batch that has something: a plan has its documents in it. */
 #include "front/mongo/command/watch.h"
 
+#include "front/mongo/command/await.h"
 #include "front/mongo/pipeline/pipeline.h"
 #include "front/mongo/stream/stream.h"
 #include "throughput/cost.h"
@@ -11,8 +12,6 @@ enum {
     FIRST_BATCH = 101,
     BATCH_BYTES_MAX = 16 * 1024 * 1024 - 65536,
     RECORDS_MAX = 20000, /* looked at in one go, of whomever */
-    AWAIT_MS = 1000,
-    AWAIT_MS_MAX = 24 * 3600 * 1000,
 };
 
 struct mongo_watch {
@@ -429,81 +428,34 @@ bool mongo_watch_open(struct mongo_call *call, struct mongo_cursor *made,
 
 /* --- getMore --------------------------------------------------------------------------------- */
 
-static bool await_read(const struct mongo_call *call, int64_t *ret_ms, struct error *err)
-{
-    struct document_value value;
-
-    *ret_ms = AWAIT_MS;
-    if (!document_find(call->message.body, SLICE("maxTimeMS"), &value) ||
-        value.type == DOCUMENT_NULL || value.type == DOCUMENT_UNDEFINED)
-        return true;
-    if (!document_to_int64(&value, ret_ms) || *ret_ms < 0 || *ret_ms > INT32_MAX)
-        return mongo_error_set(err, MONGO_BAD_VALUE, "maxTimeMS must be a whole number from 0 on");
-    if (*ret_ms == 0)
-        *ret_ms = AWAIT_MS;
-    *ret_ms = MIN(*ret_ms, (int64_t)AWAIT_MS_MAX);
-    return true;
-}
-
-static void watch_park(struct front_call *front)
-{
-    struct mongo_call *call = CONTAINER_OF(front, struct mongo_call, front);
-
-    mongo_account_leave(call);
-    mongo_waits_add(call->mongo->waits, &call->wait, front);
-}
-
-/* The call begins anew when it is woken. */
-static void wait_begin(struct mongo_call *call, const struct mongo_cursor *cursor)
-{
-    call->wait.hash = mongo_stream_hash(&cursor->watch->stream);
-    call->wait.after = cursor->watch->stream.at.place.time;
-    call->wait.cursor = cursor->head.id;
-    call->wait.cancelled = call->cancelled;
-    call->park = watch_park;
-}
-
-static bool must_wait(const struct mongo_call *call, const struct watching *watching)
-{
-    return !watching->count && !watching->watch->stream.over &&
-           !atomic_load(&watching->cursor->head.cancelled) &&
-           !mongo_waits_are_over(call->mongo->waits) &&
-           !(call->cancelled && atomic_load(call->cancelled)) &&
-           clock_read_monotonic_ms(call->services->clock) < call->wait.until_ms;
-}
-
 bool mongo_watch_more(struct mongo_call *call, struct mongo_cursor *cursor, int64_t batch_size,
                       struct error *err)
 {
     struct front_cursors *cursors = call->mongo->cursors;
-    int64_t now_ms = clock_read_monotonic_ms(call->services->clock), await_ms;
     struct watching watching = {
         .call = call, .cursor = cursor, .watch = cursor->watch, .out = &call->reply};
-    int64_t deadline_ms = now_ms + call->options->cursor_ms;
+    int64_t deadline_ms = clock_read_monotonic_ms(call->services->clock) + call->options->cursor_ms;
     uint64_t id = cursor->head.id;
     struct frame frame;
 
     call->watches = true;
-    if (!await_read(call, &await_ms, err)) {
+    if (!mongo_await_begin(call, err)) {
         front_cursors_put_back(cursors, &cursor->head, deadline_ms, cursor->head.bytes);
         return false;
     }
-    if (!call->wait.until_ms)
-        call->wait.until_ms = now_ms + await_ms;
     frame = frame_begin(call, cursor, "nextBatch");
     if (!batch_fill(&watching, batch_size ? (size_t)batch_size : SIZE_MAX, call->wait.until_ms,
                     err)) {
         front_cursors_end(cursors, &cursor->head);
         return false;
     }
-    if (must_wait(call, &watching)) {
-        wait_begin(call, cursor);
-        front_cursors_put_back(cursors, &cursor->head,
-                               call->wait.until_ms + call->options->cursor_ms, cursor->head.bytes);
-        err->code = ERROR_NONE; /* nothing has failed */
+    if (!watching.count && !cursor->watch->stream.over && mongo_await_may(call, &cursor->head)) {
+        mongo_await_park(call, &cursor->head, mongo_stream_hash(&cursor->watch->stream),
+                         cursor->watch->stream.at.place.time, err);
         return false;
     }
     frame_end(call, frame, &cursor->watch->stream.at, cursor->watch->stream.over ? 0 : id);
+    call->repeats = !cursor->watch->stream.over;
     if (cursor->watch->stream.over)
         front_cursors_end(cursors, &cursor->head);
     else

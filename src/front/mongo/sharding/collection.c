@@ -240,6 +240,25 @@ static void name_append(struct mongo_call *call, const char *field,
                                         SLICE_ARG(name->collection)));
 }
 
+/* Tells readers of changes of the key that a collection has got. */
+static bool key_tell(struct mongo_call *call, const struct mongo_namespace *name,
+                     enum history_kind kind, struct slice key, struct error *err)
+{
+    const struct document_value shard_key = document_object(key);
+    CLEANUP(buf_done) struct buf payload;
+    size_t whole, description;
+
+    buf_init(&payload, BUF_DEFAULT_MAX);
+    whole = document_begin(&payload);
+    description = document_append_object_begin(&payload, SLICE("o"));
+    document_append(&payload, SLICE("shardKey"), &shard_key);
+    document_append_bool(&payload, SLICE("unique"), false);
+    document_end(&payload, description);
+    document_end(&payload, whole);
+    return catalogue_container_tell(call->services->catalogue, call->account.id, name->database,
+                                    name->collection, kind, buf_slice(&payload), err);
+}
+
 bool mongo_shard_collection(struct mongo_call *call, struct error *err)
 {
     struct sharding sharding = {0};
@@ -256,6 +275,8 @@ bool mongo_shard_collection(struct mongo_call *call, struct error *err)
         return false;
     if (!done && sharding.chunk_count &&
         !mongo_change_run(call, &name, spread_begin, &sharding.chunk_count, err))
+        return false;
+    if (!done && !key_tell(call, &name, HISTORY_SHARD, sharding.key, err))
         return false;
     document_append_string(&call->reply, SLICE("_t"), SLICE("ShardCollectionResponse"));
     name_append(call, "collectionsharded", &name);
@@ -310,7 +331,8 @@ bool mongo_reshard_collection(struct mongo_call *call, struct error *err)
            sharded_look(call, &name, &sharding.shard_key, false, err) &&
            mongo_change_run(call, &name, rekey_begin, &sharding.shard_key, err) &&
            (!sharding.chunk_count ||
-            mongo_change_run(call, &name, spread_begin, &sharding.chunk_count, err));
+            mongo_change_run(call, &name, spread_begin, &sharding.chunk_count, err)) &&
+           key_tell(call, &name, HISTORY_RESHARD, sharding.key, err);
 }
 
 bool mongo_refine_key(struct mongo_call *call, struct error *err)
@@ -327,7 +349,8 @@ bool mongo_refine_key(struct mongo_call *call, struct error *err)
            mongo_arguments_read(call, fields, ARRAY_LEN(fields), &sharding, err) &&
            mongo_shard_key_read(sharding.key, &sharding.shard_key, err) &&
            sharded_look(call, &name, &sharding.shard_key, true, err) &&
-           mongo_change_run(call, &name, rekey_begin, &sharding.shard_key, err);
+           mongo_change_run(call, &name, rekey_begin, &sharding.shard_key, err) &&
+           key_tell(call, &name, HISTORY_REFINE, sharding.key, err);
 }
 
 /* Takes back a reshard that is under way. */

@@ -31,6 +31,10 @@ static const char *kind_name(enum history_kind kind)
         return "modify";
     case HISTORY_SHARD:
         return "shardCollection";
+    case HISTORY_RESHARD:
+        return "reshardCollection";
+    case HISTORY_REFINE:
+        return "refineCollectionShardKey";
     }
     return NULL;
 }
@@ -149,7 +153,7 @@ static bool before_append(const struct history_record *record,
 /* How paths are to be read that could be read in two ways is told to those who ask for more. */
 static void description_append(const struct history_record *record, bool expanded, struct buf *out)
 {
-    struct document_value description;
+    struct document_value description, paths;
     struct document_iter iter;
     size_t begin;
 
@@ -160,6 +164,8 @@ static void description_append(const struct history_record *record, bool expande
     while (document_iter_next(&iter))
         if (expanded || !slice_equal(iter.key, SLICE("disambiguatedPaths")))
             document_append(out, iter.key, &iter.value);
+    if (expanded && !document_find(description.document, SLICE("disambiguatedPaths"), &paths))
+        document_end(out, document_append_object_begin(out, SLICE("disambiguatedPaths")));
     document_end(out, begin);
 }
 
@@ -194,7 +200,8 @@ static void id_index_append(struct buf *out)
 
 static void operation_append(const struct history_record *record, struct buf *out)
 {
-    struct document_value description, to;
+    struct document_value description, to, dropped;
+    int64_t number;
     size_t begin;
 
     if (part_of(record, "o", &description)) {
@@ -204,8 +211,13 @@ static void operation_append(const struct history_record *record, struct buf *ou
     begin = document_append_object_begin(out, SLICE("operationDescription"));
     if (record->kind == HISTORY_CREATE)
         id_index_append(out);
-    if (record->kind == HISTORY_RENAME && document_find(record->payload, SLICE("t"), &to))
+    if (record->kind == HISTORY_RENAME && document_find(record->payload, SLICE("t"), &to)) {
         namespace_append(&record->origin, SLICE("to"), to.text, out);
+        if (document_find(record->payload, SLICE("x"), &dropped) &&
+            document_to_int64(&dropped, &number))
+            mongo_uuid_append_numbers(record->origin.account, record->origin.database,
+                                      (uint32_t)number, SLICE("dropTarget"), out);
+    }
     document_end(out, begin);
 }
 

@@ -6,10 +6,20 @@
  * bytes are the same. */
 #include "front/mongo/update/update_private.h"
 
+/* One step of a path, as it stands in its text. */
+struct step {
+    size_t at, len;
+    bool index;     /* of an array */
+    bool ambiguous; /* a field whose name has a dot in it, or is a number */
+};
+
 struct description {
     struct buf updated, removed, truncated;
-    uint32_t removed_count, truncated_count;
+    struct buf paths; /* those that can be read in two ways */
+    uint32_t removed_count, truncated_count, path_count;
     struct buf path;
+    struct step steps[DOCUMENT_DEPTH_MAX + 2];
+    size_t step_count, ambiguous_count;
 };
 
 bool update_values_same(const struct document_value *a, const struct document_value *b)
@@ -45,14 +55,67 @@ static void objects_compare(struct description *description, struct slice before
 static void arrays_compare(struct description *description, struct slice before,
                            struct slice after);
 
-static size_t path_push(struct description *description, struct slice name)
+static bool is_ambiguous(struct slice name)
 {
-    size_t mark = description->path.len;
+    bool digits = name.len > 0;
 
-    if (mark)
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == '.')
+            return true;
+        digits = digits && name.data[i] >= '0' && name.data[i] <= '9';
+    }
+    return digits;
+}
+
+static void path_push(struct description *description, struct slice name, bool index)
+{
+    struct step *step = &description->steps[description->step_count];
+
+    assert(description->step_count < ARRAY_LEN(description->steps));
+    if (description->step_count++)
         buf_append_byte(&description->path, '.');
+    *step = (struct step){.at = description->path.len,
+                          .len = name.len,
+                          .index = index,
+                          .ambiguous = !index && is_ambiguous(name)};
+    description->ambiguous_count += step->ambiguous;
     buf_append_slice(&description->path, name);
-    return mark;
+}
+
+static void path_pop(struct description *description)
+{
+    const struct step *step = &description->steps[--description->step_count];
+
+    description->ambiguous_count -= step->ambiguous;
+    description->path.len = step->at - (description->step_count > 0);
+}
+
+/* The path, of which something is told: its steps one by one, where the text does not say them. */
+static struct slice path_told(struct description *description)
+{
+    struct slice path = buf_slice(&description->path);
+    char key[DOCUMENT_INDEX_SIZE];
+    size_t list;
+
+    if (!description->ambiguous_count)
+        return path;
+    description->path_count++;
+    list = document_append_array_begin(&description->paths, path);
+    for (size_t i = 0; i < description->step_count; i++) {
+        const struct step *step = &description->steps[i];
+        struct slice name = slice_of(path.data + step->at, step->len);
+        uint64_t number = 0;
+
+        for (size_t d = 0; step->index && d < name.len; d++)
+            number = 10 * number + (name.data[d] - '0');
+        if (step->index)
+            document_append_int32(&description->paths, document_index_key((uint32_t)i, key),
+                                  (int32_t)number);
+        else
+            document_append_string(&description->paths, document_index_key((uint32_t)i, key), name);
+    }
+    document_end(&description->paths, list);
+    return path;
 }
 
 static void text_append(struct buf *array, uint32_t *count, struct slice text)
@@ -62,21 +125,27 @@ static void text_append(struct buf *array, uint32_t *count, struct slice text)
     document_append_string(array, document_index_key((*count)++, key), text);
 }
 
-static void values_compare(struct description *description, struct slice name,
-                           const struct document_value *before, const struct document_value *after)
+/* Of what stands behind the path. */
+static void values_compare(struct description *description, const struct document_value *before,
+                           const struct document_value *after)
 {
-    size_t mark;
-
-    if (before && update_values_same(before, after))
-        return;
-    mark = path_push(description, name);
     if (before && before->type == after->type && before->type == DOCUMENT_OBJECT)
         objects_compare(description, before->document, after->document);
     else if (before && before->type == after->type && before->type == DOCUMENT_ARRAY)
         arrays_compare(description, before->document, after->document);
     else
-        document_append(&description->updated, buf_slice(&description->path), after);
-    description->path.len = mark;
+        document_append(&description->updated, path_told(description), after);
+}
+
+/* before NULL: there was none. */
+static void parts_compare(struct description *description, struct slice name, bool index,
+                          const struct document_value *before, const struct document_value *after)
+{
+    if (before && update_values_same(before, after))
+        return;
+    path_push(description, name, index);
+    values_compare(description, before, after);
+    path_pop(description);
 }
 
 static void objects_compare(struct description *description, struct slice before,
@@ -87,18 +156,15 @@ static void objects_compare(struct description *description, struct slice before
 
     document_iter_init(&iter, after);
     while (document_iter_next(&iter))
-        values_compare(description, iter.key,
-                       document_find(before, iter.key, &other) ? &other : NULL, &iter.value);
+        parts_compare(description, iter.key, false,
+                      document_find(before, iter.key, &other) ? &other : NULL, &iter.value);
     document_iter_init(&iter, before);
     while (document_iter_next(&iter)) {
-        size_t mark;
-
         if (document_find(after, iter.key, &other))
             continue;
-        mark = path_push(description, iter.key);
-        text_append(&description->removed, &description->removed_count,
-                    buf_slice(&description->path));
-        description->path.len = mark;
+        path_push(description, iter.key, false);
+        text_append(&description->removed, &description->removed_count, path_told(description));
+        path_pop(description);
     }
 }
 
@@ -108,7 +174,7 @@ static void truncated_append(struct description *description, size_t size)
     size_t begin = document_append_object_begin(
         &description->truncated, document_index_key(description->truncated_count++, key));
 
-    document_append_string(&description->truncated, SLICE("field"), buf_slice(&description->path));
+    document_append_string(&description->truncated, SLICE("field"), path_told(description));
     document_append_int32(&description->truncated, SLICE("newSize"), (int32_t)size);
     document_end(&description->truncated, begin);
 }
@@ -127,7 +193,8 @@ static void arrays_compare(struct description *description, struct slice before,
         char key[DOCUMENT_INDEX_SIZE];
 
         more = more && document_iter_next(&x);
-        values_compare(description, document_index_key(i, key), more ? &x.value : NULL, &y.value);
+        parts_compare(description, document_index_key(i, key), true, more ? &x.value : NULL,
+                      &y.value);
     }
 }
 
@@ -135,9 +202,10 @@ void update_describe(struct slice before, struct slice after, struct arena *aren
                      struct mongo_update_result *result)
 {
     struct description description = {0};
-    struct buf *buffers[] = {&description.updated, &description.removed, &description.truncated};
+    struct buf *buffers[] = {&description.updated, &description.removed, &description.truncated,
+                             &description.paths};
     struct slice *results[] = {&result->updated_fields, &result->removed_fields,
-                               &result->truncated_arrays};
+                               &result->truncated_arrays, &result->disambiguated_paths};
     size_t begins[ARRAY_LEN(buffers)];
 
     buf_init(&description.path, BUF_DEFAULT_MAX);
@@ -151,5 +219,7 @@ void update_describe(struct slice before, struct slice after, struct arena *aren
         *results[i] = arena_copy(arena, buf_slice(buffers[i]));
         buf_done(buffers[i]);
     }
+    if (!description.path_count)
+        result->disambiguated_paths = SLICE_NONE;
     buf_done(&description.path);
 }

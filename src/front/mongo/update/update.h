@@ -52,6 +52,9 @@ struct mongo_update_result {
     struct slice updated_fields;   /* an object: dotted paths and their values */
     struct slice removed_fields;   /* an array of dotted paths */
     struct slice truncated_arrays; /* an array of {field, newSize} */
+    /* An object: of those paths that can be read in two ways, the names and indexes they consist
+     * of; data NULL: there are none. */
+    struct slice disambiguated_paths;
 };
 
 /* Results are in the arena. */

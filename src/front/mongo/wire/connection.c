@@ -40,6 +40,8 @@ struct exchange {
     uint8_t *answer;
     size_t answer_len;
     bool close;
+    uint8_t *repeat; /* the message that follows the answer; NULL: none */
+    size_t repeat_len;
 };
 
 struct connection {
@@ -52,9 +54,11 @@ struct connection {
     uint8_t *pieces;            /* of a message that is not all here; NULL: none */
     size_t pieces_len, pieces_capacity, message_len;
     int64_t message_until_ms; /* by when all of it has to be here */
-    bool closing;             /* no further message is taken */
-    bool posted;              /* its turn is to go on */
-    bool gone;                /* while posted */
+    uint8_t *repeat;          /* a message that is handled next; on the meter; NULL: none */
+    size_t repeat_len;
+    bool closing; /* no further message is taken */
+    bool posted;  /* its turn is to go on */
+    bool gone;    /* while posted */
     struct net_task turn;
 };
 
@@ -107,7 +111,8 @@ static void deadline_choose(struct connection *connection)
     const struct mongo_wire_settings *settings = &connection->wire->settings;
     int64_t now_ms = net_connection_now_ms(connection->net);
 
-    net_connection_deadline(connection->net, connection->handling ? NET_TIMER_NEVER
+    net_connection_deadline(connection->net, connection->handling || connection->repeat
+                                                 ? NET_TIMER_NEVER
                                              : connection->pieces ? connection->message_until_ms
                                                                   : now_ms + settings->idle_ms);
 }
@@ -217,13 +222,39 @@ static void turn_run(struct net_task *task, struct net_loop *loop UNUSED)
     net_connection_flush(connection->net);
 }
 
+static void repeat_drop(struct connection *connection)
+{
+    memory_meter_set(connection->meter, connection->repeat_len, 0);
+    memory_free(connection->repeat);
+    connection->repeat = NULL;
+    connection->repeat_len = 0;
+}
+
+/* What is to be handled again comes before what the client may have sent. */
+static void wire_room(struct net_connection *net, void *state)
+{
+    struct connection *connection = state;
+    struct slice message = slice_of(connection->repeat, connection->repeat_len);
+
+    if (!connection->repeat || connection->handling || net_connection_is_full(net))
+        return;
+    if (connection->closing) {
+        repeat_drop(connection);
+        return;
+    }
+    connection->repeat = NULL;
+    connection->repeat_len = 0;
+    message_handle(connection, message, (uint8_t *)message.data, message.len);
+    deadline_choose(connection);
+}
+
 static size_t wire_bytes(struct net_connection *net, void *state, struct slice bytes)
 {
     struct connection *connection = state;
     size_t taken = 0, handled = 0;
 
-    while (taken < bytes.len && !connection->handling && !connection->closing &&
-           !connection->posted && !net_connection_is_full(net)) {
+    while (taken < bytes.len && !connection->handling && !connection->repeat &&
+           !connection->closing && !connection->posted && !net_connection_is_full(net)) {
         struct slice rest = slice_skip(bytes, taken);
         size_t count =
             connection->pieces ? pieces_take(connection, rest) : message_begin(connection, rest);
@@ -270,6 +301,17 @@ void mongo_request_bill(struct mongo_request *request, struct memory_meter *mete
     }
 }
 
+void mongo_request_repeat(struct mongo_request *request, int32_t id)
+{
+    struct exchange *exchange = CONTAINER_OF(request, struct exchange, request);
+
+    assert(!exchange->repeat && request->bytes.len >= MONGO_HEADER_LEN);
+    exchange->repeat_len = request->bytes.len;
+    exchange->repeat = memory_alloc(exchange->repeat_len);
+    memcpy(exchange->repeat, request->bytes.data, exchange->repeat_len);
+    bytes_put_le32(exchange->repeat + 4, (uint32_t)id);
+}
+
 bool mongo_request_subject(const struct mongo_request *request, struct buf *out)
 {
     const struct exchange *exchange = CONTAINER_OF(request, const struct exchange, request);
@@ -311,11 +353,17 @@ static void answer_take(struct exchange *exchange)
     if (!connection) {
         exchange->wire->handler.close(exchange->request.session);
         memory_free(exchange->answer);
+        memory_free(exchange->repeat);
         exchange_free(exchange);
         return;
     }
     answer_write(connection, exchange);
     connection->handling = NULL;
+    if (exchange->repeat) {
+        connection->repeat = TAKE(exchange->repeat);
+        connection->repeat_len = exchange->repeat_len;
+        memory_meter_set(connection->meter, 0, connection->repeat_len);
+    }
     if (exchange->close || connection->closing)
         connection_end(connection, true);
     arena_reset(exchange->request.arena);
@@ -386,6 +434,7 @@ static void wire_drain(struct net_connection *net UNUSED, void *state)
     struct connection *connection = state;
 
     connection->closing = true;
+    repeat_drop(connection);
     if (!connection->handling)
         connection_end(connection, false);
 }
@@ -397,6 +446,7 @@ static void wire_closed(struct net_connection *net UNUSED, void *state)
 
     atomic_fetch_sub(&connection->wire->open, 1);
     pieces_drop(connection);
+    repeat_drop(connection);
     if (handling) {
         handling->connection = NULL;
         atomic_store(&handling->cancelled, true);
@@ -416,6 +466,7 @@ static void wire_closed(struct net_connection *net UNUSED, void *state)
 const struct net_protocol mongo_wire_protocol = {.name = "mongo",
                                                  .open = wire_open,
                                                  .bytes = wire_bytes,
+                                                 .room = wire_room,
                                                  .deadline = wire_deadline,
                                                  .drain = wire_drain,
                                                  .closed = wire_closed};

@@ -2,8 +2,9 @@
  *
  * A handler gets each whole message on the loop of its connection, and answers it once: before it
  * returns, or later from any thread if it has kept the request. Until then the connection takes no
- * further message. What the handler knows of a connection is its session, which lives until the
- * connection has gone and its last request is answered.
+ * further message. A message may be handled again without being sent again, for clients that take
+ * several replies to one. What the handler knows of a connection is its session, which lives until
+ * the connection has gone and its last request is answered.
  *
  * What a message holds while it comes in and is worked on counts on the meter of the session. */
 #pragma once
@@ -65,6 +66,10 @@ void mongo_request_keep(struct mongo_request *request);
 
 /* In the handler: what the session holds is held there from now on. */
 void mongo_request_bill(struct mongo_request *request, struct memory_meter *meter);
+
+/* Before the answer: once it is written, and the client reads, the same message is handled again
+ * under this id, as if the client had sent it. Until then nothing else is taken from it. */
+void mongo_request_repeat(struct mongo_request *request, int32_t id);
 
 /* Sends the bytes, which are a reply or nothing, and is done with the request; they are taken over
  * (memory_free). close: the connection ends then. From any thread if it was kept. */

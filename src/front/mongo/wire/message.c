@@ -296,63 +296,64 @@ enum mongo_read mongo_message_read(struct slice bytes, bool validated, struct ar
 
 /* --- Replies --------------------------------------------------------------------------------- */
 
-static void reply_head(const struct mongo_message *message, int32_t id, uint32_t operation,
-                       struct buf *out)
+static void reply_head(const struct mongo_message *message, const struct mongo_reply *reply,
+                       uint32_t operation, struct buf *out)
 {
     buf_append_le32(out, 0); /* the length, once it is known */
-    buf_append_le32(out, (uint32_t)id);
+    buf_append_le32(out, (uint32_t)reply->id);
     buf_append_le32(out, (uint32_t)message->id);
     buf_append_le32(out, operation);
 }
 
-static void legacy_append(const struct mongo_message *message, int32_t id, struct slice body,
+static void legacy_append(const struct mongo_message *message, const struct mongo_reply *reply,
                           struct buf *out)
 {
-    reply_head(message, id, MONGO_OP_REPLY, out);
+    reply_head(message, reply, MONGO_OP_REPLY, out);
     buf_append_le32(out, REPLY_AWAIT_CAPABLE);
     buf_append_le64(out, 0);
     buf_append_le32(out, 0);
     buf_append_le32(out, 1);
-    buf_append_slice(out, body);
+    buf_append_slice(out, reply->body);
 }
 
-static bool compressed_append(const struct mongo_message *message, int32_t id, struct slice body,
+/* What follows the header of OP_MSG. */
+static void sections_append(const struct mongo_reply *reply, struct buf *out)
+{
+    buf_append_le32(out, reply->more ? MONGO_FLAG_MORE_TO_COME : 0);
+    buf_append_byte(out, 0);
+    buf_append_slice(out, reply->body);
+}
+
+static bool compressed_append(const struct mongo_message *message, const struct mongo_reply *reply,
                               struct buf *out)
 {
     CLEANUP(buf_done) struct buf plain;
 
     buf_init(&plain, MONGO_MESSAGE_BYTES_MAX);
-    buf_append_le32(&plain, 0);
-    buf_append_byte(&plain, 0);
-    buf_append_slice(&plain, body);
-    reply_head(message, id, MONGO_OP_COMPRESSED, out);
+    sections_append(reply, &plain);
+    reply_head(message, reply, MONGO_OP_COMPRESSED, out);
     buf_append_le32(out, MONGO_OP_MSG);
     buf_append_le32(out, (uint32_t)plain.len);
     buf_append_byte(out, (uint8_t)message->compressor);
     return !buf_overflowed(&plain) && mongo_compress(message->compressor, buf_slice(&plain), out);
 }
 
-static void plain_append(const struct mongo_message *message, int32_t id, struct slice body,
-                         struct buf *out)
-{
-    reply_head(message, id, MONGO_OP_MSG, out);
-    buf_append_le32(out, 0);
-    buf_append_byte(out, 0);
-    buf_append_slice(out, body);
-}
-
-bool mongo_reply_append(const struct mongo_message *message, int32_t id, struct slice body,
+bool mongo_reply_append(const struct mongo_message *message, const struct mongo_reply *reply,
                         struct buf *out, struct error *err)
 {
     size_t begin = out->len;
     bool fits = true;
 
-    if (message->operation == MONGO_OP_QUERY)
-        legacy_append(message, id, body, out);
-    else if (message->compressor == MONGO_COMPRESSOR_NONE || body.len < COMPRESS_BYTES_LEAST)
-        plain_append(message, id, body, out);
-    else
-        fits = compressed_append(message, id, body, out);
+    assert(!reply->more || message->operation == MONGO_OP_MSG);
+    if (message->operation == MONGO_OP_QUERY) {
+        legacy_append(message, reply, out);
+    } else if (message->compressor == MONGO_COMPRESSOR_NONE ||
+               reply->body.len < COMPRESS_BYTES_LEAST) {
+        reply_head(message, reply, MONGO_OP_MSG, out);
+        sections_append(reply, out);
+    } else {
+        fits = compressed_append(message, reply, out);
+    }
     if (!fits || buf_overflowed(out) || out->len - begin > MONGO_MESSAGE_BYTES_MAX)
         return error_set(err, ERROR_TOO_LARGE, "a reply has at most %d bytes",
                          MONGO_MESSAGE_BYTES_MAX);

@@ -36,7 +36,7 @@ enum mongo_operation {
 
 enum mongo_flag {
     MONGO_FLAG_CHECKSUM = 1,
-    MONGO_FLAG_MORE_TO_COME = 2, /* of a request: it is not answered */
+    MONGO_FLAG_MORE_TO_COME = 2, /* of a request: it is not answered; of a reply: another follows */
     MONGO_FLAG_EXHAUST_ALLOWED = 1 << 16,
 };
 
@@ -87,10 +87,18 @@ size_t mongo_message_unpacked_len(struct slice bytes);
 enum mongo_read mongo_message_read(struct slice bytes, bool validated, struct arena *arena,
                                    struct mongo_message *ret_message, struct error *err);
 
-/* Appends the reply to a message, in its operation and compression. id: of the reply. The body is
- * a document. ERROR_TOO_LARGE: of the whole, over the limit. */
-NODISCARD bool mongo_reply_append(const struct mongo_message *message, int32_t id,
-                                  struct slice body, struct buf *out, struct error *err);
+/* A reply as it goes out. */
+struct mongo_reply {
+    int32_t id;
+    bool more;         /* another one follows; of OP_MSG alone */
+    struct slice body; /* a document */
+};
+
+/* Appends the reply to a message, in its operation and compression. ERROR_TOO_LARGE: of the whole,
+ * over the limit. */
+NODISCARD bool mongo_reply_append(const struct mongo_message *message,
+                                  const struct mongo_reply *reply, struct buf *out,
+                                  struct error *err);
 
 /* CRC-32C (Castagnoli). */
 uint32_t mongo_crc32c(struct slice bytes);

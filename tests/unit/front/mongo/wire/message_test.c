@@ -304,7 +304,8 @@ static void a_reply_names_its_request(void **state)
     buf_init(&out, BUF_DEFAULT_MAX);
     ping(fixture, 0);
     assert_int_equal(read_now(fixture), MONGO_READ_GOOD);
-    assert_true(mongo_reply_append(&fixture->message, 99, body, &out, &fixture->err));
+    assert_true(mongo_reply_append(&fixture->message, &(struct mongo_reply){.id = 99, .body = body},
+                                   &out, &fixture->err));
     mongo_header_read(&header, out.data);
     assert_int_equal(header.length, out.len);
     assert_int_equal(header.id, 99);
@@ -325,7 +326,8 @@ static void a_reply_is_compressed_as_its_request_was(void **state)
         buf_init(&out, BUF_DEFAULT_MAX);
         compressed(fixture, (enum mongo_compressor)i, 0);
         assert_int_equal(read_now(fixture), MONGO_READ_GOOD);
-        assert_true(mongo_reply_append(&fixture->message, 1, body, &out, &fixture->err));
+        assert_true(mongo_reply_append(
+            &fixture->message, &(struct mongo_reply){.id = 1, .body = body}, &out, &fixture->err));
         assert_true(out.len < 20000);
         /* as far as that it has no $db a reply is a message like others */
         assert_int_equal(

@@ -1,0 +1,206 @@
+// Documents as both APIs see them, as large as they may be, and what is too much.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { BSON, Binary, Long, ObjectId } from 'mongodb';
+import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
+import { command, header, le32, message, mongo, mongoClient, Wire } from './mongo.js';
+import { emulatorKey } from './server.js';
+
+const { EJSON } = BSON;
+
+// One of each type, and several where a type has forms of its own.
+const types = EJSON.parse(JSON.stringify({
+  double: { $numberDouble: '1.5' }, wholeDouble: { $numberDouble: '5.0' }, negativeZero: { $numberDouble: '-0.0' }, infinite: { $numberDouble: '-Infinity' },
+  notANumber: { $numberDouble: 'NaN' }, string: 'ä€𝄞"\\', object: { b: { $numberInt: '1' }, a: { deep: { $numberLong: '7' } } },
+  array: [{ $numberInt: '1' }, { $numberLong: '2' }, [], {}], binary: { $binary: { base64: 'AQIDBA==', subType: '80' } },
+  uuid: { $binary: { base64: 'tvXxwA8uTD+dfAEjRWeJqw==', subType: '04' } }, objectId: { $oid: '507f1f77bcf86cd799439011' },
+  yes: true, no: false, date: { $date: { $numberLong: '1600789292000' } }, dateBefore: { $date: { $numberLong: '-62135596800001' } },
+  nothing: null, regex: { $regularExpression: { pattern: '^a/b', options: 'im' } }, code: { $code: 'f()' },
+  symbol: { $symbol: 's' }, scoped: { $code: 'g()', $scope: { n: { $numberLong: '1' } } }, int32: { $numberInt: '42' },
+  timestamp: { $timestamp: { t: 4294967295, i: 7 } }, int64: { $numberLong: '42' }, largeInt64: { $numberLong: '-9223372036854775808' },
+  decimal: { $numberDecimal: '1.10' }, decimalSmall: { $numberDecimal: '-1.234567890123456789012345678901234E-6143' },
+  decimalNaN: { $numberDecimal: 'NaN' }, minKey: { $minKey: 1 }, maxKey: { $maxKey: 1 }, empty: '', '': 'no name', 'dotted.name': 1, $dollar: 2,
+}), { relaxed: false });
+
+// The bytes of a document, whatever a driver would make of them.
+const raw = (document) => Buffer.from(BSON.serialize(document, { ignoreUndefined: false }));
+
+// Elements behind the driver's back: undefined, a DBPointer, and a name that occurs twice.
+function withRareTypes(document) {
+  const name = (type, text) => Buffer.concat([Buffer.from([type]), Buffer.from(`${text}\0`)]);
+  const pointer = Buffer.concat([le32(5), Buffer.from('db.c\0'), Buffer.from('507f1f77bcf86cd799439011', 'hex')]);
+  const twice = (value) => Buffer.concat([name(0x10, 'twice'), le32(value)]);
+  const body = Buffer.concat([raw(document).subarray(4, -1), name(0x06, 'undefined'), name(0x0c, 'pointer'), pointer, twice(1), twice(2), Buffer.from([0])]);
+  return Buffer.concat([le32(body.length + 4), body]);
+}
+
+const section = (name, bytes) => {
+  const body = Buffer.concat([Buffer.from(`${name}\0`), bytes]);
+  return Buffer.concat([Buffer.from([1]), le32(body.length + 4), body]);
+};
+
+const without = ({ _rid, _self, _etag, _attachments, _ts, ...item }) => item;
+
+test('every type goes through MongoDB, out and in again through Cosmos, and is the same to the byte', async (t) => {
+  const { server, client, db } = await mongo(t);
+  const wire = await Wire.open(t, server);
+  const collection = db.collection('types');
+  const stream = db.watch([], { promoteValues: false, bsonRegExp: true });
+  t.after(() => stream.close());
+  assert.equal(await stream.tryNext(), null);
+  const document = withRareTypes({ _id: new ObjectId('507f1f77bcf86cd799439099'), tenant: 'a', ...types });
+  const inserted = await wire.send(message(1, 2013, le32(0), [0], raw({ insert: 'types', $db: 'shop' }), section('documents', document))).reply();
+  assert.equal(inserted.document.n, 1, JSON.stringify(inserted.document));
+  const _id = new ObjectId('507f1f77bcf86cd799439099');
+  const read = async () => (await wire.send(command(2, { find: 'types', filter: { _id }, $db: 'shop' })).reply()).bytes;
+  assert.ok((await read()).includes(document)); // as it was sent
+
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => cosmos.dispose());
+  const container = cosmos.database('shop').container('types');
+  const { resources: [shown] } = await container.items.query('SELECT * FROM c').fetchAll();
+  assert.equal(shown.id, '507f1f77bcf86cd799439099');
+  assert.deepEqual(shown.decimal, { $numberDecimal: '1.10' });
+  // a name that occurs twice cannot be told in an object of JavaScript: its last value is there
+  const { resource: replaced } = await container.item(shown.id, undefined).replace(without(shown));
+  assert.deepEqual(without(replaced), without(shown));
+  const [once] = BSON.deserialize((await read()).subarray(21), { promoteValues: false }).cursor.firstBatch;
+  const before = BSON.deserialize(document, { promoteValues: false });
+  assert.equal(EJSON.stringify(once, { relaxed: false }), EJSON.stringify(before, { relaxed: false }));
+  // and back: what Cosmos writes, MongoDB reads with its types
+  const { twice, ...rest } = without(shown);
+  await container.items.create({ ...rest, _id: { $numberLong: '5' }, id: undefined });
+  const fromCosmos = await collection.findOne({ _id: Long.fromNumber(5) }, { promoteValues: false, bsonRegExp: true });
+  for (const [name, value] of Object.entries(types))
+    assert.equal(EJSON.stringify({ v: fromCosmos[name] }, { relaxed: false }), EJSON.stringify({ v: value }, { relaxed: false }), name);
+
+  // both feeds tell the same documents
+  const told = [];
+  while (told.length < 3) told.push(await stream.next());
+  assert.deepEqual(told.map((event) => String(event.operationType)), ['insert', 'replace', 'insert']);
+  const feed = container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() });
+  const { result } = await feed.readNext();
+  assert.deepEqual(result.map((item) => item.id).sort(), ['5', '507f1f77bcf86cd799439099']);
+  for (const event of told.slice(1)) {
+    const id = event.documentKey._id instanceof ObjectId ? event.documentKey._id.toHexString() : '5';
+    const item = result.find((one) => one.id === id);
+    for (const name of ['decimal', 'date', 'timestamp', 'binary', 'regex', 'minKey'])
+      assert.deepEqual(item[name], JSON.parse(EJSON.stringify({ v: event.fullDocument[name] }, { relaxed: false })).v, name);
+  }
+  await client.db('shop').dropCollection('types');
+});
+
+test('strings that are not UTF-8 are refused by name, and nothing of them is stored', async (t) => {
+  const { server, db } = await mongo(t);
+  const wire = await Wire.open(t, server);
+  const bytes = raw({ insert: 'c', documents: [{ _id: 1, text: 'caf€' }], $db: 'shop' });
+  bytes[bytes.indexOf('€')] = 0xff;
+  const reply = (await wire.send(message(1, 2013, le32(0), [0], bytes)).reply()).document;
+  assert.equal(reply.code, 22);
+  assert.match(reply.errmsg, /UTF-8/);
+  assert.equal(await db.collection('c').countDocuments(), 0);
+  await db.collection('c').insertOne({ _id: 1, bytes: new Binary(Buffer.from([0xff, 0xfe])) });
+});
+
+test('documents of 16 MiB are inserted, updated, aggregated, watched and read', async (t) => {
+  const { db } = await mongo(t);
+  const c = await db.createCollection('c', { changeStreamPreAndPostImages: { enabled: true } });
+  const limit = 16 * 1024 * 1024;
+  const overhead = BSON.calculateObjectSize({ _id: 1, n: 1, text: '' });
+  const text = 'x'.repeat(limit - overhead);
+  const stream = c.watch([], { fullDocument: 'required', fullDocumentBeforeChange: 'required' });
+  t.after(() => stream.close());
+  assert.equal(await stream.tryNext(), null);
+  await c.insertOne({ _id: 1, n: 1, text });
+  assert.equal((await stream.next()).fullDocument.text.length, text.length);
+  assert.equal(BSON.calculateObjectSize(await c.findOne({ _id: 1 })), limit);
+  assert.equal((await c.updateOne({ _id: 1 }, { $inc: { n: 1 } })).modifiedCount, 1);
+  assert.equal((await c.find({ n: 2 }).toArray())[0].text.length, text.length);
+  const [{ length }] = await c.aggregate([{ $match: { n: 2 } }, { $project: { length: { $strLenBytes: '$text' } } }]).toArray();
+  assert.equal(length, text.length);
+  await assert.rejects(c.updateOne({ _id: 1 }, { $set: { more: 1 } }), { code: 17419 });
+  await assert.rejects(c.insertOne({ _id: 2, n: 1, text: `${text}x` }), { code: 10334 });
+  await c.insertOne({ _id: 3, n: 1, text });
+  assert.equal((await c.find().sort({ _id: 1 }).toArray()).length, 2);
+  assert.equal(await c.countDocuments({ text: { $exists: true } }), 2);
+  await assert.rejects(stream.next(), { code: 10334 }); // the document before and after the update are too much for one event
+  assert.equal((await c.deleteMany({})).deletedCount, 2);
+});
+
+const within = (levels, wrap) => {
+  let value = 1;
+  for (let i = 0; i < levels; i++) value = wrap(value);
+  return value;
+};
+
+test('nesting bombs and pipelines that are too long are refused, and harm nobody', async (t) => {
+  const { server, db } = await mongo(t);
+  await db.collection('c').insertOne({ _id: 1 });
+  const wire = await Wire.open(t, server);
+  const ask = (document) => wire.ask({ ...document, $db: 'shop' });
+  const other = mongoClient(t, server.mongo);
+  const bombs = [
+    [{ find: 'c', filter: within(170, (x) => ({ $and: [x === 1 ? { a: 1 } : x] })) }, undefined],
+    [{ find: 'c', filter: within(190, (x) => ({ a: x })) }, 15],
+    [{ aggregate: 'c', pipeline: [{ $project: { a: within(150, (x) => ({ $add: [x, 1] })) } }], cursor: {} }, undefined],
+    [{ aggregate: 'c', pipeline: within(60, (x) => [{ $lookup: { from: 'c', as: 'a', pipeline: x === 1 ? [] : x } }]), cursor: {} }, undefined],
+    [{ aggregate: 'c', pipeline: Array.from({ length: 1001 }, () => ({ $match: {} })), cursor: {} }, 7749501],
+    [{ update: 'c', updates: [{ q: {}, u: { $set: { [Array(300).fill('a').join('.')]: 1 } } }] }, undefined],
+    [{ insert: 'c', documents: [{ _id: 2, a: within(185, (x) => ({ a: x })) }] }, undefined],
+  ];
+  for (const [document, code] of bombs) {
+    const reply = await ask(document);
+    assert.ok(reply, JSON.stringify(document).slice(0, 80));
+    if (code) assert.equal(reply.ok ? reply.writeErrors?.[0].code : reply.code, reply.code === 7749501 || reply.code === 15 ? code : reply.code);
+    assert.equal((await ask({ ping: 1 })).ok, 1);
+  }
+  // a pipeline that takes all of a message, and one that takes more than that
+  const stages = Array.from({ length: 900 }, (_, i) => ({ $match: { [`f${i}`]: 'x'.repeat(17_000) } }));
+  const long = await ask({ aggregate: 'c', pipeline: stages, cursor: {} });
+  assert.ok(long.ok === 1 || typeof long.code === 'number');
+  wire.send(header(100_000_000, 5, 2013), Buffer.alloc(1000));
+  assert.equal(await wire.reply(), undefined); // the connection ends
+  assert.equal((await (await other).db('shop').collection('c').findOne({ _id: 1 }))._id, 1);
+});
+
+test('idle cursors are bounded, and are nobody else\'s', async (t) => {
+  const { server, client, db } = await mongo(t, ['--set', 'mongo.cursors_max=20000']);
+  const c = db.collection('c');
+  await c.insertMany(Array.from({ length: 3 }, (_, _id) => ({ _id })));
+  const wire = await Wire.open(t, server);
+  let opened = 0, refused;
+  for (let i = 0; i < 9_900 && !refused; i += 100) {
+    wire.send(...Array.from({ length: 100 }, (_, k) => command(i + k, { find: 'c', batchSize: 1, $db: 'shop' })));
+    for (let k = 0; k < 100; k++) {
+      const { document } = await wire.reply();
+      if (document.ok && document.cursor.id.toString() !== '0') opened++;
+      else refused = document;
+    }
+  }
+  assert.equal(opened, 9_900, JSON.stringify(refused));
+  const owner = client.startSession(), session = client.startSession();
+  t.after(() => Promise.all([owner.endSession(), session.endSession()]));
+  const first = await db.command({ find: 'c', batchSize: 1 }, { session: owner });
+  const more = (who, id) => who.command({ getMore: Long.fromValue(id), collection: 'c' });
+  await assert.rejects(db.command({ getMore: Long.fromValue(first.cursor.id), collection: 'c' }, { session }), { code: 13 });
+  await assert.rejects(more(db, Long.fromNumber(12345)), { code: 43 });
+  assert.equal((await db.collection('other').insertOne({ _id: 1 })).acknowledged, true);
+  assert.equal(await c.countDocuments(), 3);
+  // half of all is one account's: then it is told so, and others go on
+  for (let i = 0; i < 200 && !refused; i++) {
+    const document = await wire.ask({ find: 'c', batchSize: 1, $db: 'shop' });
+    if (!document.ok) refused = document;
+  }
+  assert.equal(refused.code, 202);
+  assert.equal(await c.countDocuments(), 3);
+});
+
+test('a cursor is of its user', async (t) => {
+  const { server, client, db } = await mongo(t);
+  await db.collection('c').insertMany([{ _id: 1 }, { _id: 2 }]);
+  await client.db('admin').command({ createUser: 'ann', pwd: 'secret', roles: ['readWriteAnyDatabase'] });
+  const { cursor } = await db.command({ find: 'c', batchSize: 1 });
+  const ann = await mongoClient(t, `mongodb://ann:secret@${new URL(server.mongo).host}/?authSource=admin`);
+  await assert.rejects(ann.db('shop').command({ getMore: Long.fromValue(cursor.id), collection: 'c' }), { code: 13 });
+  assert.deepEqual((await db.command({ getMore: Long.fromValue(cursor.id), collection: 'c' })).cursor.nextBatch, [{ _id: 2 }]);
+});
