@@ -4,7 +4,7 @@
  * what comes back, so that a limit behind it stops the reading. Filters that follow are conditions
  * of the graph where it can evaluate them (fold_conditions), and count() right behind becomes a
  * count of the graph. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum {
     CACHE_MAX = 4096, /* elements that a V() within a traversal keeps for the next traverser */
@@ -702,7 +702,7 @@ static bool argument_reach(const struct raw *raw, enum gremlin_reach *ret_reach,
 
 bool compile_to(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    enum gremlin_reach reach;
+    enum gremlin_reach reach = GREMLIN_REACH_OUT;
 
     return argument_reach(raw, &reach, err) &&
            expand_compile(compiler, raw, reach, false, 1, err);
@@ -710,7 +710,7 @@ bool compile_to(struct compiler *compiler, struct raw *raw, struct error *err)
 
 bool compile_to_e(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    enum gremlin_reach reach;
+    enum gremlin_reach reach = GREMLIN_REACH_OUT;
 
     return argument_reach(raw, &reach, err) && expand_compile(compiler, raw, reach, true, 1, err);
 }
@@ -851,7 +851,7 @@ ENDS(compile_other_v, GREMLIN_REACH_BOTH, true)
 
 bool compile_to_v(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    enum gremlin_reach reach;
+    enum gremlin_reach reach = GREMLIN_REACH_OUT;
 
     return argument_reach(raw, &reach, err) && ends_compile(compiler, raw, reach, false, err);
 }

@@ -2,7 +2,7 @@
  * flows through them, traverser by traverser in their order, or, where a child holds a barrier, all
  * of it first. Local children (map, flatMap, local, coalesce, optional, sideEffect) begin anew with
  * each traverser. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- union ----------------------------------------------------------------------------------- */
 

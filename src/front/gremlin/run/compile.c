@@ -1,7 +1,7 @@
 /* From instructions to steps. First the modulators are given to the steps they follow (raws), then
  * each raw step is compiled by its row. Infix and() and or() are cut at once: what stands left and
  * right of them becomes children of one filter, as TinkerPop's ConnectiveStrategy has it. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum { PARTS_DEPTH_MAX = 64, OPERATORS_MAX = 400 };
 

@@ -1,6 +1,6 @@
 /* asNumber, asBool, asDate, dateAdd, dateDiff. Dates are Dates up to 3.7 and date-times with an
  * offset from 3.8 on. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 #include "front/gremlin/value/big.h"
 

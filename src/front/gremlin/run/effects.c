@@ -1,6 +1,6 @@
 /* Side effects: aggregate, store, cap, subgraph. What is gathered under a name is a bulk set,
  * unless withSideEffect() gave it a seed: then its operator, or addAll, puts things together. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 
 bool side_effect_value(struct run *run, struct side_effect *effect, struct gremlin_value *ret_value,

@@ -1,5 +1,5 @@
 /* Elements as maps: valueMap, propertyMap, elementMap; and project. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* What with(WithOptions.tokens, ...) asks for. */
 enum { TOKEN_IDS = 1, TOKEN_LABELS = 2, TOKEN_KEYS = 4, TOKEN_VALUES = 8, TOKEN_ALL = 15 };

@@ -1,7 +1,7 @@
 /* Filters: has() and its kin, is(), children that must or must not yield, paths that repeat. What
  * the graph can decide itself is handed to it (fold_conditions). */
 #include "base/clock.h"
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- Operands -------------------------------------------------------------------------------- */
 

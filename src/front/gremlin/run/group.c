@@ -3,7 +3,7 @@
  * The value of a group is a traversal over the group's stream: by(count()), by(values('x').sum()).
  * Where it has no barrier each traverser gives one value to a list, at once; counts are kept as
  * numbers; only for other barriers the traversers of a group are kept until somebody reads it. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 struct group_entry {
     struct gremlin_value values; /* a list, a long, or null */

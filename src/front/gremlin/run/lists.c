@@ -1,6 +1,6 @@
 /* Steps on lists: combine, merge, intersect, difference, disjunct, product, conjoin. The other
  * operand is a value, or what a child gives for the traverser. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum list_operation {
     LIST_COMBINE,

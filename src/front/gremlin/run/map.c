@@ -1,6 +1,6 @@
 /* One object becomes another, or several: tokens and properties of elements, items of collections,
  * constants, and what is put in from outside. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- Tokens ---------------------------------------------------------------------------------- */
 

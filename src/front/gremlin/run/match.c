@@ -2,7 +2,7 @@
  * one; the next pattern is the first whose beginning is known, so the search is depth first over
  * what each gives. Variables are labels of the traverser's path while it lasts, so that filters
  * among the patterns see them, and the result is a map of all of them. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum { PATTERNS_MAX = 32, VARIABLES_MAX = 64 };
 

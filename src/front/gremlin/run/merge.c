@@ -1,7 +1,7 @@
 /* mergeV and mergeE: what a map describes is found, or made. The map searches by every entry;
  * option(onCreate) adds to what is made, option(onMatch) changes what is found, and for edges
  * option(outV) and option(inV) say which vertices Merge.outV and Merge.inV stand for. */
-#include "front/gremlin/run/write.h"
+#include "front/gremlin/run/write_private.h"
 
 /* A map that is given, or computed for each traverser. */
 struct source_map {

@@ -1,6 +1,6 @@
 /* Writing: addV, addE, property, drop. property() steps right behind addV() or addE() belong to the
  * new element: partition key and id must be there when it is stored. */
-#include "front/gremlin/run/write.h"
+#include "front/gremlin/run/write_private.h"
 
 bool write_allowed(struct run *run, const char *what, struct error *err)
 {

@@ -1,6 +1,6 @@
 /* order() and barrier(). The keys of a traverser are computed once, then sorted with its place, so
  * that equal keys keep the order they came in. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 struct sorted {
     size_t place;

@@ -1,6 +1,6 @@
 /* profile(), executionProfile() and explain(): what a run did, and what it would do. */
 #include "base/clock.h"
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 static void put(struct run *run, struct gremlin_value map, const char *name,
                 struct gremlin_value value) /* taken */

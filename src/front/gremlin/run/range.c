@@ -1,6 +1,6 @@
 /* How many and which: limit, range, skip, tail, sample, dedup; on the stream, or with local on the
  * collection that a traverser has. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- limit, range, skip ---------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* Reducing: count, sum, min, max, mean, fold; of the stream, or with local of the collection a
  * traverser has. An empty stream counts 0 and folds to an empty list; the others then give nothing.
  */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 
 enum reduction { REDUCE_COUNT, REDUCE_SUM, REDUCE_MIN, REDUCE_MAX, REDUCE_MEAN, REDUCE_FOLD };

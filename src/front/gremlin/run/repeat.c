@@ -4,7 +4,7 @@
  *
  * A child with a barrier sees one level of one incoming traverser at a time, as up to 3.7; 3.8 has
  * all traversers of a level go through together. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum { ROUND_MAX = 1024 };
 

@@ -1,6 +1,6 @@
 /* One run: options become limits, sources and steps become a plan, and its results go to the sink
  * in batches. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum { BATCH_DEFAULT = 64 };
 

@@ -1,5 +1,5 @@
 /* sack(), math() and format(): what is computed on the way. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Looking back: path, select, where. A name stands for a key of the traverser's map, a side effect
  * or a label of its path, in this order. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- Scope ----------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* What stands between g and the first step: side effects, sacks, options and strategies. Strategies
  * that only make a traversal faster are taken and change nothing; those that change what it sees
  * are carried out; others are refused by name. */
-#include "front/gremlin/run/write.h"
+#include "front/gremlin/run/write_private.h"
 
 /* What SubgraphStrategy and PartitionStrategy let through. */
 struct filters {

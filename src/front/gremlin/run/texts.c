@@ -1,6 +1,6 @@
 /* Steps on strings. null stays null; other values are an error that names the step; with local the
  * strings of a list are changed one by one. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "query/value/text.h"
 
 enum text_operation {

@@ -1,7 +1,7 @@
 /* What the steps that write share: settings, properties that are computed for each traverser. */
 #pragma once
 
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum setting_kind { SETS_PROPERTY, SETS_ID, SETS_LABEL };
 
