@@ -552,6 +552,23 @@ static bool property_fits(struct gremlin_value object, const struct resolved *re
     return true;
 }
 
+/* A vertex property in hand holds its meta-properties: it gets those that are stored now. */
+static bool metas_refresh(struct run *run, struct gremlin_value property, struct error *err)
+{
+    struct gremlin_value vertex = gremlin_vertex_property(property)->vertex;
+    struct slice key = gremlin_bytes(gremlin_element(property)->label);
+    struct gremlin_properties *found = gremlin_properties_new(run->heap, 0);
+    bool good = gremlin_element_select(vertex, &key, 1, found, err);
+
+    for (size_t i = 0; good && i < found->count; i++)
+        if (gremlin_equal(found->slots[i].id, gremlin_element(property)->id)) {
+            gremlin_element_set_take(property, gremlin_object_ref(found->slots[i].meta));
+            break;
+        }
+    gremlin_properties_unref(found);
+    return good;
+}
+
 static bool property_one(struct run *run, struct step *step, struct traverser *traverser,
                          bool *ret_keep UNUSED, struct error *err)
 {
@@ -563,6 +580,8 @@ static bool property_one(struct run *run, struct step *step, struct traverser *t
            property_fits(traverser->value, &resolved, err) &&
            (!resolved.count || gremlin_graph_assign(run->graph, &traverser->value, resolved.items,
                                                     resolved.count, err));
+    if (good && traverser->value.type == GREMLIN_VERTEX_PROPERTY)
+        good = metas_refresh(run, traverser->value, err);
     resolved_release(run, &resolved);
     return good;
 }
