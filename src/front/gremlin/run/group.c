@@ -1,19 +1,20 @@
 /* group, groupCount, tree: of the stream, or as side effects that cap() reads.
  *
  * The value of a group is a traversal over the group's stream: by(count()), by(values('x').sum()).
- * Where it has no barrier each traverser gives one value to a list, at once; counts are kept as
- * numbers; only for other barriers the traversers of a group are kept until somebody reads it. */
+ * Of by('key'), by(T.id) and by() each traverser gives one value to a list, at once; counts are kept
+ * as numbers; only for other traversals the traversers of a group are kept until somebody reads it,
+ * and the first result is the group's. */
 #include "front/gremlin/run/compile.h"
 
 struct group_entry {
     struct gremlin_value values; /* a list, a long, or null */
-    struct batch batch;          /* kept for a barrier */
+    struct batch batch;          /* kept for a traversal */
 };
 
 enum group_form {
     GROUP_OBJECTS, /* lists of objects, or of what by() gives */
     GROUP_COUNTS,
-    GROUP_BARRIER,
+    GROUP_STREAM,
 };
 
 /* What was gathered under a name; shared by all steps of that name. */
@@ -101,7 +102,7 @@ static bool group_add(struct run *run, struct group *group, const struct travers
         entry->values.type = GREMLIN_LONG;
         entry->values.integer += (int64_t)traverser->bulk;
         return true;
-    case GROUP_BARRIER:
+    case GROUP_STREAM:
         batch_push(run, &entry->batch, traverser_copy(traverser));
         return true;
     case GROUP_OBJECTS:
@@ -124,9 +125,11 @@ static bool entry_value(struct run *run, const struct group_state *state,
     struct part *part;
     struct traverser first = {0};
 
-    if (state->form != GROUP_BARRIER) {
-        *ret_value = gremlin_value_ref(entry->values);
-        *ret_found = !gremlin_is_null(entry->values);
+    if (state->form != GROUP_STREAM) {
+        /* What by('key') finds is folded, and nothing folded is an empty list. */
+        *ret_value = gremlin_is_null(entry->values) ? gremlin_list_new(run->heap, 0)
+                                                    : gremlin_value_ref(entry->values);
+        *ret_found = true;
         return true;
     }
     part = state->value->part;
@@ -281,8 +284,7 @@ bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err
     if (!compile_by(compiler, raw->by[1], &group->value, err))
         return false;
     if (group->value.part) {
-        if (group->value.part->barrier)
-            group->form = GROUP_BARRIER;
+        group->form = GROUP_STREAM;
         step_own(compiler, &group->step, group->value.part);
     }
     return true;

@@ -14,6 +14,7 @@ struct source_map {
 struct merge {
     struct step step;
     bool edges;
+    bool first; /* it begins the traversal */
     struct source_map search, create, match, ends[2]; /* out, in */
 };
 
@@ -384,7 +385,7 @@ static bool edge_make(struct run *run, struct gremlin_value map,
 
 /* --- Matching -------------------------------------------------------------------------------- */
 
-/* onMatch is asked with the element in the traverser's place. */
+/* onMatch of a merge that begins the traversal is asked of the element, otherwise of the traverser. */
 static bool matched(struct run *run, const struct merge *merge, const struct traverser *traverser,
                     struct gremlin_value element, struct error *err)
 {
@@ -399,8 +400,10 @@ static bool matched(struct run *run, const struct merge *merge, const struct tra
         return FAIL(err, "The incoming traverser for %s cannot be an Element",
                     merge->edges ? "MergeEdgeStep" : "MergeVertexStep");
     at = traverser_copy(traverser);
-    gremlin_value_replace_take(&at.value, gremlin_value_ref(element));
-    at.on_trail = false;
+    if (merge->first) {
+        gremlin_value_replace_take(&at.value, gremlin_value_ref(element));
+        at.on_trail = false;
+    }
     good = map_get(run, merge, &merge->match, &at, &map, err);
     traverser_done(&at);
     if (!good)
@@ -574,6 +577,10 @@ static bool option_compile(struct compiler *compiler, struct merge *merge,
                 return REFUSE(err, "option(): the third argument is a Cardinality");
             options[i].source->cardinality = in->arguments[2].word.word;
         }
+        /* A map that stands there is looked at even if it is never used. */
+        if (i < 2 && in->arguments[1].type == GREMLIN_MAP &&
+            !map_check(merge, in->arguments[1], i == 1, err))
+            return false;
         return source_compile(compiler, merge, in->arguments[1], options[i].source, err);
     }
     return REFUSE(err, "The option() of a merge is not one it takes");
@@ -585,6 +592,7 @@ static bool merge_compile(struct compiler *compiler, struct raw *raw, bool edges
     struct merge *merge = STEP_ADD(compiler, raw, &step_merge, struct merge);
 
     merge->edges = edges;
+    merge->first = !compiler->outer && compiler->index == 0;
     merge->step.local = true;
     if (!write_allowed(compiler->run, raw->row->name, err))
         return false;
