@@ -49,6 +49,7 @@ for (const version of versions) {
       assert.equal(map instanceof Map ? map.get(token.label) ?? map.get('label') : map.label, 'person');
       assert.deepEqual(await g.E().values('weight').toList(), [0.4]);
       assert.deepEqual(await g.V().hasLabel('nobody').toList(), []);
+      if (!g.V().fail) return; // of 3.6
       const error = await failure(g.V().fail('no further').toList());
       assert.match(error.message, /no further/);
       assert.equal(error.statusCode, 595);
@@ -103,7 +104,8 @@ test('an account of its own: keys that write, keys that read, keys that were rep
   await container(server, 'graphs', 'g', { key: keys.primary, account: 'acme' });
   const open = (key) => {
     const { driver } = drivers['3.7'];
-    const g = new driver.Client(`ws://acme.localhost:${server.gremlinPort}/`, { traversalSource: 'g', mimeType: v2, authenticator: authenticator('3.7', { key }) });
+    const g = new driver.Client(url(server, '/'), { traversalSource: 'g', mimeType: v2, authenticator: authenticator('3.7', { key }),
+      headers: { Host: `acme.localhost:${server.gremlinPort}` } });
     t.after(() => g.close().catch(() => {}));
     return g;
   };
@@ -116,7 +118,7 @@ test('an account of its own: keys that write, keys that read, keys that were rep
     assert.equal(error.statusCode, 403, script);
   }
   assert.equal((await reader.submit('g.V().count()')).first(), 1);
-  const rotated = await signed(server, 'POST', '/_orrery/accounts/acme/keys', { body: { rotate: 'secondary' } });
+  const rotated = await signed(server, 'POST', '/_orrery/accounts/acme/keys/secondary/rotate');
   assert.ok(rotated.status < 300, rotated.text);
   assert.equal((await failure(writer.submit('g.V()'))).statusCode, 401);
   assert.equal((await failure(writer.submit('g.V()'))).statusCode, 401, 'it is asked again, and has the old key still');
@@ -200,8 +202,17 @@ test('limits: scripts, time, repeats, memory, and the connection goes on', async
   await fails(`g.inject(1)${'.identity()'.repeat(60)}`, 597, 1004);
   await fails('g.inject(1).repeat(identity()).times(21)', 500, 1000);
   await fails('g.inject(1).repeat(union(identity(), identity())).times(20).fold().count(local)', 500, 1003);
-  await fails('g.inject(1).repeat(union(identity(), identity())).times(20).barrier().count().is(0)', 598, 1009, { evaluationTimeout: 1 });
   assert.deepEqual((await g.submit('g.inject(1)')).toArray(), [1]);
+});
+
+test('what takes too long ends with 598, by the server\'s limit or by the request\'s own', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'gremlin.loops_max=1000000000', '--set', 'gremlin.evaluation_ms=200ms']);
+  const g = await client(t, server);
+  for (const options of [{}, { evaluationTimeout: 50 }]) {
+    const error = await failure(g.submit('g.inject(0).repeat(identity()).until(constant(1).is(2))', {}, options));
+    assert.equal(error.statusCode, 598, error.message);
+    assert.equal(attribute(error, 'x-ms-status-code'), 1009);
+  }
 });
 
 test('errors as the service tells them', async (t) => {

@@ -48,7 +48,7 @@ function unescape(text) {
 export function numberOf(text) {
   const suffix = /[a-zA-Z]$/.exec(text)?.[0].toLowerCase();
   const digits = suffix && suffix !== 'e' ? text.slice(0, -1) : text;
-  if (suffix && suffix !== 'e') return num(suffix, digits);
+  if (suffix && suffix !== 'e') return { ...num(suffix, digits), exact: true };
   if (/[.eE]/.test(digits)) return num('d', digits);
   const whole = BigInt(digits);
   return num(whole <= 2147483647n ? 'i' : whole <= 9223372036854775807n ? 'l' : 'n', digits);
@@ -84,6 +84,7 @@ class Parser {
     if (!this.is('..')) return first;
     this.take('..');
     const last = this.operand();
+    if (!isFinite(first.v)) throw new Error('a range of letters');
     const items = [];
     for (let i = Number(first.v); i <= Number(last.v); i++) items.push(num('i', i));
     return { k: 'list', items };
@@ -95,8 +96,8 @@ class Parser {
       this.at++;
       const operand = this.operand();
       if (one.mark === '+') return operand;
-      const plain = num(operand.t, operand.v === 'Infinity' ? '-Infinity' : `-${operand.v}`);
-      return operand.t === 'l' && plain.v === '-2147483648' ? num('i', plain.v) : plain;
+      const plain = { ...operand, v: `-${operand.v}` };
+      return operand.t === 'l' && plain.v === '-2147483648' && !operand.exact ? num('i', plain.v) : plain;
     }
     if (one.string !== undefined) return this.at++, str(one.string);
     if (one.number !== undefined) return this.at++, numberOf(one.number);
@@ -241,7 +242,9 @@ export function graphson(x) {
   if (x === null || typeof x === 'boolean') return x;
   switch (x.k) {
     case 'str': return x.v;
-    case 'num': return typed(typeNames[x.t], /^-?Infinity|NaN/.test(x.v) ? x.v : Number(x.v));
+    case 'num':
+      if (/^-?\d+$/.test(x.v) && !Number.isSafeInteger(Number(x.v))) throw new Error(`${x.v} is no number of JavaScript`);
+      return typed(typeNames[x.t], /^-?Infinity|NaN/.test(x.v) ? x.v : Number(x.v));
     case 'list': return typed('g:List', x.items.map(graphson));
     case 'set': return typed('g:Set', x.items.map(graphson));
     case 'map': return typed('g:Map', x.e.flat().map(graphson));

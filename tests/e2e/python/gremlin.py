@@ -1,7 +1,6 @@
 """The Gremlin API through gremlin_python: scripts and bytecode in each format, sessions, transactions, credentials."""
 
 import claims
-from gremlin_python.driver.aiohttp.transport import AiohttpTransport
 from gremlin_python.driver.client import Client
 from gremlin_python.driver.driver_remote_connection import DriverRemoteConnection
 from gremlin_python.driver.protocol import GremlinServerError
@@ -18,7 +17,7 @@ FORMATS = (GraphSONSerializersV2d0, GraphSONSerializersV3d0, GraphBinarySerializ
 
 
 def connect(endpoint, path="/gremlin", **options):
-    return Client(endpoint.gremlin + path, "g", transport_factory=lambda: AiohttpTransport(call_from_event_loop=True), **options)
+    return Client(endpoint.gremlin + path, "g", **options)
 
 
 def clean(g):
@@ -40,7 +39,7 @@ def claim_bytecode_in_every_format(endpoint):
     for kind in FORMATS:
         connection = DriverRemoteConnection(endpoint.gremlin + "/gremlin", "g", message_serializer=kind())
         try:
-            g = traversal().with_(connection)
+            g = traversal().with_remote(connection)
             clean(g)
             g.addV("person").property("name", "marko").property("age", 29).as_("m").addV("person").property("name", "vadas").as_(
                 "v"
@@ -84,7 +83,7 @@ def claim_sessions_have_variables(endpoint):
 def claim_transactions_commit_and_roll_back(endpoint):
     connection = DriverRemoteConnection(endpoint.gremlin + "/gremlin", "g")
     try:
-        g = traversal().with_(connection)
+        g = traversal().with_remote(connection)
         clean(g)
         tx = g.tx()
         gtx = tx.begin()

@@ -96,6 +96,7 @@ struct gremlin_fault gremlin_fault_of(const struct error *err, uint16_t code)
     case ERROR_GREMLIN_SCRIPT:
     case ERROR_GREMLIN_SCRIPT_LIMIT:
     case ERROR_GREMLIN_COMPILE:
+    case ERROR_NOT_SUPPORTED:
         fault.status = STATUS_SCRIPT;
         fault.exception = "GraphCompileException";
         break;
@@ -123,7 +124,6 @@ struct gremlin_fault gremlin_fault_of(const struct error *err, uint16_t code)
         fault.exception = "PreconditionFailedException";
         break;
     case ERROR_BAD_REQUEST:
-    case ERROR_NOT_SUPPORTED:
         fault.status = STATUS_SCRIPT;
         fault.exception = "GraphRuntimeException";
         break;

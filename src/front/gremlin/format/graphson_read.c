@@ -42,6 +42,19 @@ static bool number_read(struct gremlin_graphson *reader, uint32_t at,
     return true;
 }
 
+/* A whole number as text, as the driver for JavaScript sends longs: {"@value": "27"}. */
+static bool whole_text_read(struct slice text, struct gremlin_value *ret_value)
+{
+    bool negative = text.len && text.data[0] == '-';
+    uint64_t magnitude;
+
+    if (!slice_to_uint64(negative ? slice_skip(text, 1) : text, &magnitude) ||
+        magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0))
+        return false;
+    *ret_value = gremlin_long(negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude);
+    return true;
+}
+
 static bool whole_read(struct gremlin_graphson *reader, uint32_t at, enum gremlin_type type,
                        struct gremlin_value *ret_value)
 {
@@ -50,9 +63,13 @@ static bool whole_read(struct gremlin_graphson *reader, uint32_t at, enum gremli
         [GREMLIN_LONG] = INT64_MAX, [GREMLIN_DATE] = INT64_MAX,  [GREMLIN_TIMESTAMP] = INT64_MAX};
     struct gremlin_value number;
     int64_t whole;
+    bool read;
 
-    if (!is_kind(reader, at, GREMLIN_TOKEN_NUMBER) || !number_read(reader, at, &number) ||
-        !gremlin_number_long(number, &whole) || whole > max[type] || whole < -max[type] - 1 ||
+    if (is_kind(reader, at, GREMLIN_TOKEN_STRING))
+        read = whole_text_read(gremlin_token_text(&reader->tokens, at), &number);
+    else
+        read = is_kind(reader, at, GREMLIN_TOKEN_NUMBER) && number_read(reader, at, &number);
+    if (!read || !gremlin_number_long(number, &whole) || whole > max[type] || whole < -max[type] - 1 ||
         (number.type == GREMLIN_DOUBLE && number.real != (double)whole))
         return gremlin_graphson_refuse(reader, gremlin_type_name(type));
     *ret_value = gremlin_integer(type, whole);

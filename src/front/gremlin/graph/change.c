@@ -215,10 +215,10 @@ static bool vertex_assign(const struct gremlin_change *change, struct slice docu
     uint32_t at = 0;
     size_t begin;
 
+    buf_init(&out, BUF_DEFAULT_MAX);
     if (!entry_build(change, gremlin_change_id(change->ids, id), assignment, value, tag, &entry,
                      err))
         return false;
-    buf_init(&out, BUF_DEFAULT_MAX);
     begin = document_begin(&out);
     if (keeps && document_find(document, assignment->key, &before))
         at = entries_append(change, &before, assignment->key, set ? value : NULL, entry, &out,

@@ -98,9 +98,9 @@ static struct document_value tags_close(struct encoding *e, const char *word, bo
     CLEANUP(buf_done) struct buf out;
     size_t begin;
 
+    buf_init(&out, BUF_DEFAULT_MAX);
     if (!any)
         return plain ? document_undefined() : tag_of(e, word, SLICE_NONE);
-    buf_init(&out, BUF_DEFAULT_MAX);
     begin = document_begin(&out);
     document_append(&out, slice_of_text(word), &inner);
     document_end(&out, begin);

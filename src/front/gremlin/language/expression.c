@@ -149,21 +149,37 @@ static bool map_resolve(struct gremlin_resolver *resolver, const struct gremlin_
     return true;
 }
 
+/* A text of one ASCII character becomes its number: 'a'..'c'. */
+static bool letter_take(struct gremlin_value *value)
+{
+    struct slice text;
+
+    if (!gremlin_is_string(*value))
+        return false;
+    text = gremlin_bytes(*value);
+    if (text.len != 1 || text.data[0] >= 0x80)
+        return false;
+    gremlin_value_replace_take(value, gremlin_int(text.data[0]));
+    return true;
+}
+
 static bool range_resolve(struct gremlin_resolver *resolver, const struct gremlin_node *node,
                           struct gremlin_value *ret_value, struct error *err)
 {
     CLEANUP(gremlin_value_unref) struct gremlin_value first = GREMLIN_NOTHING;
     CLEANUP(gremlin_value_unref) struct gremlin_value last = GREMLIN_NOTHING;
     struct gremlin_value list;
+    bool letters;
     int64_t step;
     uint64_t count;
 
     if (!gremlin_resolve_value(resolver, node->items[0], GREMLIN_PLACE_ANY, &first, err) ||
         !gremlin_resolve_value(resolver, node->items[1], GREMLIN_PLACE_ANY, &last, err))
         return false;
-    if (!gremlin_is_whole(first) || !gremlin_is_whole(last))
+    letters = letter_take(&first) && letter_take(&last);
+    if (!letters && (!gremlin_is_whole(first) || !gremlin_is_whole(last)))
         return gremlin_compile_error(err, node->line, node->column,
-                                     "a range goes from one whole number to another");
+                                     "a range goes from one whole number or letter to another");
     step = first.integer <= last.integer ? 1 : -1;
     count = step > 0 ? (uint64_t)last.integer - (uint64_t)first.integer
                      : (uint64_t)first.integer - (uint64_t)last.integer;
@@ -173,9 +189,14 @@ static bool range_resolve(struct gremlin_resolver *resolver, const struct gremli
                          "%u, column %u.",
                          RANGE_MAX, node->line, node->column);
     list = gremlin_list_new(resolver->request.heap, count + 1);
-    for (uint64_t i = 0; i <= count; i++)
-        gremlin_list_add_take(
-            list, gremlin_integer(MAX(first.type, last.type), first.integer + step * (int64_t)i));
+    for (uint64_t i = 0; i <= count; i++) {
+        int64_t number = first.integer + step * (int64_t)i;
+        uint8_t letter = (uint8_t)number;
+
+        gremlin_list_add_take(list, letters ? gremlin_string(resolver->request.heap,
+                                                             slice_of(&letter, 1))
+                                            : gremlin_integer(MAX(first.type, last.type), number));
+    }
     *ret_value = list;
     return true;
 }

@@ -10,10 +10,10 @@
 
 static bool blank_skip(struct gremlin_lexer *lexer, bool *ret_new_line, struct error *err);
 static bool comment_skip(struct gremlin_lexer *lexer, struct error *err);
-static bool string_scan(struct gremlin_lexer *lexer, struct gremlin_token *token,
+static bool string_scan(struct gremlin_lexer *lexer, struct gremlin_lexeme *token,
                         struct error *err);
 static void number_scan(struct gremlin_lexer *lexer);
-static bool mark_scan(struct gremlin_lexer *lexer, struct gremlin_token *token, struct error *err);
+static bool mark_scan(struct gremlin_lexer *lexer, struct gremlin_lexeme *token, struct error *err);
 
 void gremlin_lexer_init(struct gremlin_lexer *lexer, struct slice text)
 {
@@ -62,10 +62,10 @@ static void steps(struct gremlin_lexer *lexer, size_t count)
         step(lexer);
 }
 
-bool gremlin_lexer_next(struct gremlin_lexer *lexer, struct gremlin_token *ret_token,
+bool gremlin_lexer_next(struct gremlin_lexer *lexer, struct gremlin_lexeme *ret_token,
                         struct error *err)
 {
-    struct gremlin_token token = {0};
+    struct gremlin_lexeme token = {0};
     const uint8_t *begin;
     uint8_t c;
 
@@ -75,7 +75,7 @@ bool gremlin_lexer_next(struct gremlin_lexer *lexer, struct gremlin_token *ret_t
     token.column = lexer->column;
     begin = lexer->at;
     if (begin == lexer->end) {
-        token.kind = GREMLIN_TOKEN_END;
+        token.kind = GREMLIN_LEXEME_END;
         token.text = slice_of(begin, 0);
         *ret_token = token;
         return true;
@@ -88,11 +88,11 @@ bool gremlin_lexer_next(struct gremlin_lexer *lexer, struct gremlin_token *ret_t
         return true;
     }
     if (begins_name(c)) {
-        token.kind = GREMLIN_TOKEN_NAME;
+        token.kind = GREMLIN_LEXEME_NAME;
         while (lexer->at < lexer->end && continues_name(*lexer->at))
             step(lexer);
     } else if (is_digit(c) || (c == '.' && is_digit(peek(lexer, 1)))) {
-        token.kind = GREMLIN_TOKEN_NUMBER;
+        token.kind = GREMLIN_LEXEME_NUMBER;
         number_scan(lexer);
     } else if (!mark_scan(lexer, &token, err)) {
         return false;
@@ -145,13 +145,13 @@ static bool comment_skip(struct gremlin_lexer *lexer, struct error *err)
 }
 
 /* 'text', "text" and, as Groovy has them, either quote three times. */
-static bool string_scan(struct gremlin_lexer *lexer, struct gremlin_token *token, struct error *err)
+static bool string_scan(struct gremlin_lexer *lexer, struct gremlin_lexeme *token, struct error *err)
 {
     uint8_t quote = *lexer->at;
     size_t quotes = peek(lexer, 1) == quote && peek(lexer, 2) == quote ? 3 : 1;
     const uint8_t *begin;
 
-    token->kind = GREMLIN_TOKEN_STRING;
+    token->kind = GREMLIN_LEXEME_STRING;
     steps(lexer, quotes);
     begin = lexer->at;
     while (lexer->at < lexer->end) {
@@ -189,17 +189,17 @@ static void number_scan(struct gremlin_lexer *lexer)
     }
 }
 
-static bool mark_scan(struct gremlin_lexer *lexer, struct gremlin_token *token, struct error *err)
+static bool mark_scan(struct gremlin_lexer *lexer, struct gremlin_lexeme *token, struct error *err)
 {
     uint8_t c = *lexer->at;
 
     if (c == '.' && peek(lexer, 1) == '.') {
-        token->kind = GREMLIN_TOKEN_RANGE;
+        token->kind = GREMLIN_LEXEME_RANGE;
         steps(lexer, 2);
         return true;
     }
     if (c == '-' && peek(lexer, 1) == '>') {
-        token->kind = GREMLIN_TOKEN_ARROW;
+        token->kind = GREMLIN_LEXEME_ARROW;
         steps(lexer, 2);
         return true;
     }
@@ -210,7 +210,7 @@ static bool mark_scan(struct gremlin_lexer *lexer, struct gremlin_token *token, 
         return gremlin_syntax_error(err, token->line, token->column, "unexpected character '%c'",
                                     c);
     }
-    token->kind = GREMLIN_TOKEN_MARK;
+    token->kind = GREMLIN_LEXEME_MARK;
     step(lexer);
     return true;
 }

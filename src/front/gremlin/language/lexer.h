@@ -6,18 +6,18 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-enum gremlin_token_kind {
-    GREMLIN_TOKEN_END,
-    GREMLIN_TOKEN_NAME,
-    GREMLIN_TOKEN_NUMBER, /* without its sign */
-    GREMLIN_TOKEN_STRING, /* text is between the quotes, escapes as written */
-    GREMLIN_TOKEN_RANGE,  /* .. */
-    GREMLIN_TOKEN_ARROW,  /* -> */
-    GREMLIN_TOKEN_MARK,   /* one of ( ) [ ] { } , : ; . = + - which text holds */
+enum gremlin_lexeme_kind {
+    GREMLIN_LEXEME_END,
+    GREMLIN_LEXEME_NAME,
+    GREMLIN_LEXEME_NUMBER, /* without its sign */
+    GREMLIN_LEXEME_STRING, /* text is between the quotes, escapes as written */
+    GREMLIN_LEXEME_RANGE,  /* .. */
+    GREMLIN_LEXEME_ARROW,  /* -> */
+    GREMLIN_LEXEME_MARK,   /* one of ( ) [ ] { } , : ; . = + - which text holds */
 };
 
-struct gremlin_token {
-    enum gremlin_token_kind kind;
+struct gremlin_lexeme {
+    enum gremlin_lexeme_kind kind;
     struct slice text;
     uint32_t line, column; /* from 1; columns in characters */
     bool on_new_line;      /* a line ended between the token before and this one */
@@ -32,12 +32,12 @@ struct gremlin_lexer {
 void gremlin_lexer_init(struct gremlin_lexer *lexer, struct slice text);
 
 /* GREMLIN_SCRIPT: a character that begins nothing, a string or comment without an end. */
-NODISCARD bool gremlin_lexer_next(struct gremlin_lexer *lexer, struct gremlin_token *ret_token,
+NODISCARD bool gremlin_lexer_next(struct gremlin_lexer *lexer, struct gremlin_lexeme *ret_token,
                                   struct error *err);
 
-static inline bool gremlin_token_is(const struct gremlin_token *token, char mark)
+static inline bool gremlin_lexeme_is(const struct gremlin_lexeme *token, char mark)
 {
-    return token->kind == GREMLIN_TOKEN_MARK && token->text.data[0] == (uint8_t)mark;
+    return token->kind == GREMLIN_LEXEME_MARK && token->text.data[0] == (uint8_t)mark;
 }
 
 /* A script cannot be understood: sets GREMLIN_SCRIPT and returns false. The service words it so:

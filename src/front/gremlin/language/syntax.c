@@ -9,7 +9,7 @@
 
 struct parser {
     struct gremlin_lexer lexer;
-    struct gremlin_token token; /* the next one, not yet taken */
+    struct gremlin_lexeme token; /* the next one, not yet taken */
     struct arena *arena;
     size_t depth, depth_max;
 };
@@ -63,7 +63,7 @@ static bool advance(struct parser *parser, struct error *err)
 }
 
 /* The token after the next one. */
-static bool peek(const struct parser *parser, struct gremlin_token *ret_token, struct error *err)
+static bool peek(const struct parser *parser, struct gremlin_lexeme *ret_token, struct error *err)
 {
     struct gremlin_lexer ahead = parser->lexer;
 
@@ -72,12 +72,12 @@ static bool peek(const struct parser *parser, struct gremlin_token *ret_token, s
 
 static bool found_instead(const struct parser *parser, const char *expected, struct error *err)
 {
-    const struct gremlin_token *token = &parser->token;
+    const struct gremlin_lexeme *token = &parser->token;
 
-    if (token->kind == GREMLIN_TOKEN_END)
+    if (token->kind == GREMLIN_LEXEME_END)
         return gremlin_syntax_error(err, token->line, token->column,
                                     "expected %s, found the end of the script", expected);
-    if (token->kind == GREMLIN_TOKEN_STRING)
+    if (token->kind == GREMLIN_LEXEME_STRING)
         return gremlin_syntax_error(err, token->line, token->column, "expected %s, found a string",
                                     expected);
     return gremlin_syntax_error(err, token->line, token->column, "expected %s, found '%.*s'",
@@ -87,20 +87,20 @@ static bool found_instead(const struct parser *parser, const char *expected, str
 
 static bool expect(struct parser *parser, char mark, const char *expected, struct error *err)
 {
-    if (!gremlin_token_is(&parser->token, mark))
+    if (!gremlin_lexeme_is(&parser->token, mark))
         return found_instead(parser, expected, err);
     return advance(parser, err);
 }
 
-static bool closure_refuse(const struct gremlin_token *token, struct error *err)
+static bool closure_refuse(const struct gremlin_lexeme *token, struct error *err)
 {
     return gremlin_compile_error(err, token->line, token->column,
                                  "closures are not supported, a traversal is needed instead");
 }
 
-static bool token_is_name(const struct gremlin_token *token, const char *name)
+static bool token_is_name(const struct gremlin_lexeme *token, const char *name)
 {
-    return token->kind == GREMLIN_TOKEN_NAME && slice_equal(token->text, slice_of_text(name));
+    return token->kind == GREMLIN_LEXEME_NAME && slice_equal(token->text, slice_of_text(name));
 }
 
 bool gremlin_syntax_parse(struct slice text, size_t depth_max, struct arena *arena,
@@ -114,16 +114,16 @@ bool gremlin_syntax_parse(struct slice text, size_t depth_max, struct arena *are
     if (!advance(&parser, err))
         return false;
     for (;;) {
-        while (gremlin_token_is(&parser.token, ';'))
+        while (gremlin_lexeme_is(&parser.token, ';'))
             if (!advance(&parser, err))
                 return false;
-        if (parser.token.kind == GREMLIN_TOKEN_END)
+        if (parser.token.kind == GREMLIN_LEXEME_END)
             break;
         statements = grow(arena, statements, &growth, sizeof *statements);
         if (!statement_parse(&parser, &statements[growth.count], err))
             return false;
         growth.count++;
-        if (parser.token.kind != GREMLIN_TOKEN_END && !gremlin_token_is(&parser.token, ';') &&
+        if (parser.token.kind != GREMLIN_LEXEME_END && !gremlin_lexeme_is(&parser.token, ';') &&
             !parser.token.on_new_line)
             return found_instead(&parser, "'.', ';' or the end of the script", err);
     }
@@ -139,18 +139,18 @@ static bool statement_parse(struct parser *parser, struct gremlin_syntax_stateme
                             struct error *err)
 {
     struct gremlin_syntax_statement statement = {.name = SLICE_NONE};
-    struct gremlin_token next;
+    struct gremlin_lexeme next;
 
     if (token_is_name(&parser->token, "def")) {
         if (!peek(parser, &next, err))
             return false;
-        if (next.kind == GREMLIN_TOKEN_NAME && !advance(parser, err))
+        if (next.kind == GREMLIN_LEXEME_NAME && !advance(parser, err))
             return false;
     }
-    if (parser->token.kind == GREMLIN_TOKEN_NAME) {
+    if (parser->token.kind == GREMLIN_LEXEME_NAME) {
         if (!peek(parser, &next, err))
             return false;
-        if (gremlin_token_is(&next, '=')) {
+        if (gremlin_lexeme_is(&next, '=')) {
             statement.name = parser->token.text;
             if (!advance(parser, err) || !advance(parser, err))
                 return false;
@@ -176,7 +176,7 @@ static bool expression_parse(struct parser *parser, struct gremlin_node **ret_no
     parser->depth++;
     if (!operand_parse(parser, &first, err))
         return false;
-    if (parser->token.kind == GREMLIN_TOKEN_RANGE) {
+    if (parser->token.kind == GREMLIN_LEXEME_RANGE) {
         range = ARENA_NEW(parser->arena, struct gremlin_node);
         range->kind = GREMLIN_NODE_RANGE;
         range->line = first->line;
@@ -189,7 +189,7 @@ static bool expression_parse(struct parser *parser, struct gremlin_node **ret_no
         first = range;
     }
     parser->depth--;
-    if (parser->token.kind == GREMLIN_TOKEN_ARROW)
+    if (parser->token.kind == GREMLIN_LEXEME_ARROW)
         return closure_refuse(&parser->token, err);
     *ret_node = first;
     return true;
@@ -198,34 +198,34 @@ static bool expression_parse(struct parser *parser, struct gremlin_node **ret_no
 static bool operand_parse(struct parser *parser, struct gremlin_node **ret_node, struct error *err)
 {
     struct gremlin_node *node = ARENA_NEW(parser->arena, struct gremlin_node);
-    const struct gremlin_token *token = &parser->token;
+    const struct gremlin_lexeme *token = &parser->token;
 
     node->line = token->line;
     node->column = token->column;
     *ret_node = node;
-    if (token->kind == GREMLIN_TOKEN_STRING) {
+    if (token->kind == GREMLIN_LEXEME_STRING) {
         node->kind = GREMLIN_NODE_STRING;
         if (!string_read(parser, &node->text, err))
             return false;
-    } else if (token->kind == GREMLIN_TOKEN_NUMBER || gremlin_token_is(token, '-') ||
-               gremlin_token_is(token, '+')) {
+    } else if (token->kind == GREMLIN_LEXEME_NUMBER || gremlin_lexeme_is(token, '-') ||
+               gremlin_lexeme_is(token, '+')) {
         if (!signed_parse(parser, node, err))
             return false;
-    } else if (token->kind == GREMLIN_TOKEN_NAME) {
+    } else if (token->kind == GREMLIN_LEXEME_NAME) {
         return chain_parse(parser, node, err) && conversion_parse(parser, node, err);
-    } else if (gremlin_token_is(token, '[')) {
+    } else if (gremlin_lexeme_is(token, '[')) {
         if (!bracket_parse(parser, node, err))
             return false;
-    } else if (gremlin_token_is(token, '{')) {
+    } else if (gremlin_lexeme_is(token, '{')) {
         if (!brace_parse(parser, node, err))
             return false;
-    } else if (gremlin_token_is(token, '(')) {
+    } else if (gremlin_lexeme_is(token, '(')) {
         if (!parenthesis_parse(parser, ret_node, err))
             return false;
     } else {
         return found_instead(parser, "a value, a traversal or a name", err);
     }
-    if (gremlin_token_is(&parser->token, '.'))
+    if (gremlin_lexeme_is(&parser->token, '.'))
         return gremlin_compile_error(err, parser->token.line, parser->token.column,
                                      "methods of values are not supported");
     return conversion_parse(parser, *ret_node, err);
@@ -248,11 +248,11 @@ static bool conversion_parse(struct parser *parser, struct gremlin_node *node, s
 static bool signed_parse(struct parser *parser, struct gremlin_node *node, struct error *err)
 {
     node->kind = GREMLIN_NODE_NUMBER;
-    if (parser->token.kind == GREMLIN_TOKEN_MARK) {
-        node->truth = gremlin_token_is(&parser->token, '-');
+    if (parser->token.kind == GREMLIN_LEXEME_MARK) {
+        node->truth = gremlin_lexeme_is(&parser->token, '-');
         if (!advance(parser, err))
             return false;
-        if (parser->token.kind != GREMLIN_TOKEN_NUMBER &&
+        if (parser->token.kind != GREMLIN_LEXEME_NUMBER &&
             !token_is_name(&parser->token, "Infinity") && !token_is_name(&parser->token, "NaN"))
             return found_instead(parser, "a number", err);
     }
@@ -264,13 +264,13 @@ static bool signed_parse(struct parser *parser, struct gremlin_node *node, struc
 static bool chain_parse(struct parser *parser, struct gremlin_node *node, struct error *err)
 {
     struct growth growth = {0};
-    struct gremlin_token next;
+    struct gremlin_lexeme next;
 
     node->kind = GREMLIN_NODE_CHAIN;
     if (token_is_name(&parser->token, "new")) {
         if (!peek(parser, &next, err))
             return false;
-        if (next.kind == GREMLIN_TOKEN_NAME) {
+        if (next.kind == GREMLIN_LEXEME_NAME) {
             node->truth = true;
             if (!advance(parser, err))
                 return false;
@@ -280,21 +280,21 @@ static bool chain_parse(struct parser *parser, struct gremlin_node *node, struct
         struct gremlin_link link = {
             .name = parser->token.text, .line = parser->token.line, .column = parser->token.column};
 
-        if (parser->token.kind != GREMLIN_TOKEN_NAME)
+        if (parser->token.kind != GREMLIN_LEXEME_NAME)
             return found_instead(parser, "the name of a step", err);
         if (!advance(parser, err))
             return false;
-        if (gremlin_token_is(&parser->token, '(')) {
+        if (gremlin_lexeme_is(&parser->token, '(')) {
             link.called = true;
             if (!arguments_parse(parser, &link, err))
                 return false;
         }
-        if (gremlin_token_is(&parser->token, '{') && !parser->token.on_new_line)
+        if (gremlin_lexeme_is(&parser->token, '{') && !parser->token.on_new_line)
             return closure_refuse(&parser->token, err);
         node->links = grow(parser->arena, node->links, &growth, sizeof *node->links);
         node->links[growth.count++] = link;
         node->link_count = growth.count;
-        if (!gremlin_token_is(&parser->token, '.'))
+        if (!gremlin_lexeme_is(&parser->token, '.'))
             break;
         if (!advance(parser, err))
             return false;
@@ -322,14 +322,14 @@ static bool arguments_parse(struct parser *parser, struct gremlin_link *link, st
 
     if (!advance(parser, err))
         return false;
-    if (gremlin_token_is(&parser->token, ')'))
+    if (gremlin_lexeme_is(&parser->token, ')'))
         return advance(parser, err);
     for (;;) {
         if (!argument_parse(parser, &argument, err))
             return false;
         node_append(parser, &link->arguments, &growth, argument);
         link->count = growth.count;
-        if (!gremlin_token_is(&parser->token, ','))
+        if (!gremlin_lexeme_is(&parser->token, ','))
             return expect(parser, ')', "',' or ')'", err);
         if (!advance(parser, err))
             return false;
@@ -339,14 +339,14 @@ static bool arguments_parse(struct parser *parser, struct gremlin_link *link, st
 /* [name :] expression */
 static bool argument_parse(struct parser *parser, struct gremlin_node **ret_node, struct error *err)
 {
-    struct gremlin_token next;
+    struct gremlin_lexeme next;
     struct gremlin_node *node;
 
-    if (parser->token.kind != GREMLIN_TOKEN_NAME)
+    if (parser->token.kind != GREMLIN_LEXEME_NAME)
         return expression_parse(parser, ret_node, err);
     if (!peek(parser, &next, err))
         return false;
-    if (!gremlin_token_is(&next, ':'))
+    if (!gremlin_lexeme_is(&next, ':'))
         return expression_parse(parser, ret_node, err);
     node = ARENA_NEW(parser->arena, struct gremlin_node);
     node->kind = GREMLIN_NODE_NAMED;
@@ -371,18 +371,18 @@ static bool bracket_parse(struct parser *parser, struct gremlin_node *node, stru
     node->kind = GREMLIN_NODE_LIST;
     if (!advance(parser, err))
         return false;
-    if (gremlin_token_is(&parser->token, ':')) {
+    if (gremlin_lexeme_is(&parser->token, ':')) {
         node->kind = GREMLIN_NODE_MAP;
         return advance(parser, err) && expect(parser, ']', "']'", err);
     }
-    if (gremlin_token_is(&parser->token, ']'))
+    if (gremlin_lexeme_is(&parser->token, ']'))
         return advance(parser, err);
     for (;;) {
         if (!expression_parse(parser, &item, err))
             return false;
         node_append(parser, &node->items, &growth, item);
         node->count = growth.count;
-        if (growth.count == 1 && gremlin_token_is(&parser->token, ':'))
+        if (growth.count == 1 && gremlin_lexeme_is(&parser->token, ':'))
             node->kind = GREMLIN_NODE_MAP;
         if (node->kind == GREMLIN_NODE_MAP) {
             if (!expect(parser, ':', "':'", err) || !expression_parse(parser, &item, err))
@@ -390,7 +390,7 @@ static bool bracket_parse(struct parser *parser, struct gremlin_node *node, stru
             node_append(parser, &node->items, &growth, item);
             node->count = growth.count;
         }
-        if (!gremlin_token_is(&parser->token, ','))
+        if (!gremlin_lexeme_is(&parser->token, ','))
             return expect(parser, ']', "',' or ']'", err);
         if (!advance(parser, err))
             return false;
@@ -400,15 +400,15 @@ static bool bracket_parse(struct parser *parser, struct gremlin_node *node, stru
 /* A set, unless what is in the braces is a closure's: statements, an arrow, or the name `it`. */
 static bool brace_parse(struct parser *parser, struct gremlin_node *node, struct error *err)
 {
-    struct gremlin_token brace = parser->token;
+    struct gremlin_lexeme brace = parser->token;
     struct growth growth = {0};
-    struct gremlin_node *item;
+    struct gremlin_node *item = NULL;
     struct error inner;
 
     node->kind = GREMLIN_NODE_SET;
     if (!advance(parser, err))
         return false;
-    if (gremlin_token_is(&parser->token, '}'))
+    if (gremlin_lexeme_is(&parser->token, '}'))
         return advance(parser, err);
     for (;;) {
         if (token_is_name(&parser->token, "it"))
@@ -422,9 +422,9 @@ static bool brace_parse(struct parser *parser, struct gremlin_node *node, struct
         }
         node_append(parser, &node->items, &growth, item);
         node->count = growth.count;
-        if (gremlin_token_is(&parser->token, '}'))
+        if (gremlin_lexeme_is(&parser->token, '}'))
             return advance(parser, err);
-        if (!gremlin_token_is(&parser->token, ','))
+        if (!gremlin_lexeme_is(&parser->token, ','))
             return closure_refuse(&brace, err);
         if (!advance(parser, err))
             return false;
@@ -443,8 +443,8 @@ static bool parenthesis_parse(struct parser *parser, struct gremlin_node **ret_n
         return false;
     inner->enclosed = true;
     *ret_node = inner;
-    literal = token_is_name(&parser->token, "null") || parser->token.kind == GREMLIN_TOKEN_STRING ||
-              parser->token.kind == GREMLIN_TOKEN_NUMBER;
+    literal = token_is_name(&parser->token, "null") || parser->token.kind == GREMLIN_LEXEME_STRING ||
+              parser->token.kind == GREMLIN_LEXEME_NUMBER;
     if (gremlin_node_is_word(inner) && literal && !parser->token.on_new_line) {
         struct slice type = inner->links[0].name;
 
@@ -554,7 +554,7 @@ static bool escape_read(const uint8_t **at, const uint8_t *end, uint32_t *ret_co
 
 static bool string_read(struct parser *parser, struct slice *ret_text, struct error *err)
 {
-    struct gremlin_token token = parser->token;
+    struct gremlin_lexeme token = parser->token;
     const uint8_t *at = token.text.data, *end = at + token.text.len;
     uint8_t *text, *to;
 

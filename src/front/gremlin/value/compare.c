@@ -340,12 +340,11 @@ static int elements_ordered(struct gremlin_value a, struct gremlin_value b, int 
                            depth);
 }
 
+/* By key and value alone: those of two edges may be the same. */
 static bool properties_same(const struct gremlin_property *a, const struct gremlin_property *b,
                             enum sameness how, int depth)
 {
-    return same(a->key, b->key, how, depth) && same(a->value, b->value, how, depth) &&
-           (gremlin_is_null(a->owner) || gremlin_is_null(b->owner) ||
-            same(a->owner, b->owner, how, depth));
+    return same(a->key, b->key, how, depth) && same(a->value, b->value, how, depth);
 }
 
 static int properties_ordered(const struct gremlin_property *a, const struct gremlin_property *b,

@@ -233,6 +233,7 @@ static void collections_may_be_nested(void **state UNUSED)
                 "[('a'): 1, ('b'): 2, (T.id): 3, (42): 4, (5): 6, (T.label): 7]");
     value_means("[label: 1, id: 2]", "[('label'): 1, ('id'): 2]");
     value_means("1..3, 3..1, [1..2], 1L..2", "[1, 2, 3], [3, 2, 1], [[1, 2]], [1L, 2L]");
+    value_means("'a'..'c'", "['a', 'b', 'c']");
     value_means("[1, 2] as Set", "{1, 2}");
     value_means("(String) null, (1)", "null, 1");
     means("g.mergeV([label: 'p', id: 1, name: 'a']).option(onCreate, [(T.id): 2])",
@@ -245,6 +246,7 @@ static void collections_may_be_nested(void **state UNUSED)
           "g.mergeV([('a'): Cardinality.list('x'), ('b'): Cardinality.single(1)])");
     refused("g.inject(1..100000)", ERROR_GREMLIN_SCRIPT_LIMIT, "at most 65536");
     fails("g.inject(1..'a')", "a range goes from one whole number");
+    fails("g.inject('ab'..'c')", "a range goes from one whole number");
 }
 
 static void predicates_are_joined_from_left_to_right(void **state UNUSED)

@@ -115,20 +115,17 @@ static void branches_and_rounds_keep_to_their_children(void **state)
         {"g.V().coalesce(out('knows'),in('created')).dedup().values('name').order()",
          "josh | marko | peter | vadas"},
         {"g.V('2').optional(out()).values('name')", "vadas"},
-        {"g.V().choose(hasLabel('person'),constant('p'),constant('s')).groupCount()",
-         "{p=4, s=2}"},
+        {"g.V().choose(hasLabel('person'),constant('p'),constant('s')).groupCount()", "{p=4, s=2}"},
         {"g.V().hasLabel('person').choose(values('age')).option(27,constant('young'))"
          ".option(Pick.none,constant('old'))",
          "old | young | old | old"},
         {"g.V('1').repeat(out()).times(2).path().by('name')",
          "path[marko, josh, ripple] | path[marko, josh, lop]"},
-        {"g.V('1').repeat(out()).emit().values('name')",
-         "vadas | josh | lop | ripple | lop"},
+        {"g.V('1').repeat(out()).emit().values('name')", "vadas | josh | lop | ripple | lop"},
         {"g.V('1').emit().repeat(out('knows')).values('name')", "marko | vadas | josh"},
         {"g.V('1').repeat(out()).until(outE().count().is(0)).values('name')",
          "vadas | lop | ripple | lop"},
-        {"g.V('1').repeat(groupCount('m').by(loops()).out()).times(3).cap('m')",
-         "{0=1, 1=3, 2=2}"},
+        {"g.V('1').repeat(groupCount('m').by(loops()).out()).times(3).cap('m')", "{0=1, 1=3, 2=2}"},
         {"g.V().repeat(both()).times(10).as('a').out().as('b').select('a','b').count()", "43958"},
     };
 
