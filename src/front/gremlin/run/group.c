@@ -1,9 +1,9 @@
 /* group, groupCount, tree: of the stream, or as side effects that cap() reads.
  *
  * The value of a group is a traversal over the group's stream: by(count()), by(values('x').sum()).
- * Of by('key'), by(T.id) and by() each traverser gives one value to a list, at once; counts are kept
- * as numbers; only for other traversals the traversers of a group are kept until somebody reads it,
- * and the first result is the group's. */
+ * Of by('key'), by(T.id) and by() each traverser gives one value to a list, at once; counts are
+ * kept as numbers; only for other traversals the traversers of a group are kept until somebody
+ * reads it, and the first result is the group's. */
 #include "front/gremlin/run/compile_private.h"
 
 struct group_entry {
