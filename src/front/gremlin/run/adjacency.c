@@ -160,7 +160,7 @@ static bool source_begin(struct gremlin_run *run, struct source *source, bool *r
     struct gremlin_step *step = &source->step;
 
     if (step->at == step->pending.count) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (!(step->eager ? gremlin_step_drain(run, step, &step->pending, err)
                           : gremlin_step_pull(run, step->previous, 1, &step->pending, err)))
@@ -181,7 +181,7 @@ static bool source_begin(struct gremlin_run *run, struct source *source, bool *r
 }
 
 static bool source_page(struct gremlin_run *run, struct source *source, size_t want,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_page page;
 
@@ -190,10 +190,10 @@ static bool source_page(struct gremlin_run *run, struct source *source, size_t w
     if (gremlin_is_null(source->cache) && !run->plan_writes && source->step.previous->previous)
         source->cache = gremlin_list_new(run->heap, 0);
     for (size_t i = 0; i < page.count; i++) {
-        gremlin_batch_push(run, out,
-                           gremlin_walker_split(run, &source->input,
-                                                gremlin_value_ref(page.elements[i]),
-                                                &source->step));
+        gremlin_walkers_push(run, out,
+                             gremlin_walker_split(run, &source->input,
+                                                  gremlin_value_ref(page.elements[i]),
+                                                  &source->step));
         if (source->cache.type == GREMLIN_LIST && gremlin_list(source->cache)->count <= CACHE_MAX)
             gremlin_list_add(source->cache, page.elements[i]);
     }
@@ -205,13 +205,13 @@ static bool source_page(struct gremlin_run *run, struct source *source, size_t w
     return true;
 }
 
-static bool source_count(struct gremlin_run *run, struct source *source, struct gremlin_batch *out,
-                         struct error *err)
+static bool source_count(struct gremlin_run *run, struct source *source,
+                         struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_search search = {.kind = source->kind,
                                     .conditions = source->conditions.items,
                                     .condition_count = source->conditions.count};
-    struct gremlin_batch input = {0};
+    struct gremlin_walkers input = {0};
     uint64_t total = 0, count;
 
     if (source->step.emitted)
@@ -223,16 +223,16 @@ static bool source_count(struct gremlin_run *run, struct source *source, struct 
         return false;
     for (size_t i = 0; i < input.count; i++)
         total += count * input.items[i].bulk;
-    gremlin_batch_push(run, out,
-                       (struct gremlin_walker){.value = gremlin_long((int64_t)total), .bulk = 1});
+    gremlin_walkers_push(run, out,
+                         (struct gremlin_walker){.value = gremlin_long((int64_t)total), .bulk = 1});
     gremlin_walker_set(run, &out->items[out->count - 1], gremlin_long((int64_t)total),
                        &source->step);
-    gremlin_batch_done(run, &input);
+    gremlin_walkers_done(run, &input);
     return true;
 }
 
 static bool source_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct source *source = (struct source *)step;
     size_t from = out->count;
@@ -256,10 +256,10 @@ static bool source_pull(struct gremlin_run *run, struct gremlin_step *step, size
         const struct gremlin_list *cache = gremlin_list(source->cache);
 
         for (size_t given = 0; given < want && source->at < cache->count; given++)
-            gremlin_batch_push(run, out,
-                               gremlin_walker_split(run, &source->input,
-                                                    gremlin_value_ref(cache->items[source->at++]),
-                                                    step));
+            gremlin_walkers_push(run, out,
+                                 gremlin_walker_split(run, &source->input,
+                                                      gremlin_value_ref(cache->items[source->at++]),
+                                                      step));
         if (source->at == cache->count)
             source_end(run, source);
     }
@@ -360,7 +360,7 @@ static bool not_a_vertex(const struct gremlin_step *step, struct gremlin_value v
 }
 
 static bool origins_fill(struct gremlin_run *run, struct expand *expand,
-                         const struct gremlin_batch *batch, size_t from, struct error *err)
+                         const struct gremlin_walkers *batch, size_t from, struct error *err)
 {
     size_t count = batch->count - from;
 
@@ -402,7 +402,7 @@ static struct gremlin_expansion expansion_of(const struct gremlin_run *run,
 
 /* What is known of a single vertex already. */
 static bool expand_from_ahead(struct gremlin_run *run, struct expand *expand,
-                              struct gremlin_batch *out)
+                              struct gremlin_walkers *out)
 {
     struct gremlin_step *step = &expand->step;
     const struct gremlin_value *list;
@@ -415,35 +415,36 @@ static bool expand_from_ahead(struct gremlin_run *run, struct expand *expand,
     if (!list)
         return false;
     for (size_t i = 0; i < gremlin_list(*list)->count; i++)
-        gremlin_batch_push(run, out,
-                           gremlin_walker_split(
-                               run, input, gremlin_value_ref(gremlin_list(*list)->items[i]), step));
-    gremlin_batch_clear(&step->pending);
+        gremlin_walkers_push(run, out,
+                             gremlin_walker_split(run, input,
+                                                  gremlin_value_ref(gremlin_list(*list)->items[i]),
+                                                  step));
+    gremlin_walkers_clear(&step->pending);
     return true;
 }
 
 static bool expand_begin(struct gremlin_run *run, struct expand *expand, size_t want,
-                         struct gremlin_batch *out, bool *ret_more, struct error *err)
+                         struct gremlin_walkers *out, bool *ret_more, struct error *err)
 {
     struct gremlin_step *step = &expand->step;
     struct gremlin_expansion expansion;
 
-    gremlin_batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     if (!gremlin_step_pull(run, step->previous, want, &step->pending, err))
         return false;
     *ret_more = step->pending.count > 0;
     if (!*ret_more || expand_from_ahead(run, expand, out))
         return true;
     if (step->merges)
-        gremlin_batch_merge(run, &step->pending, 0);
+        gremlin_walkers_merge(run, &step->pending, 0);
     if (!origins_fill(run, expand, &step->pending, 0, err))
         return false;
     expansion = expansion_of(run, expand, step->pending.count);
     return gremlin_graph_expand(run->graph, &expansion, &expand->found, err);
 }
 
-static bool expand_count(struct gremlin_run *run, struct expand *expand, struct gremlin_batch *out,
-                         struct error *err)
+static bool expand_count(struct gremlin_run *run, struct expand *expand,
+                         struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_step *step = &expand->step;
     uint64_t total = 0;
@@ -456,13 +457,13 @@ static bool expand_count(struct gremlin_run *run, struct expand *expand, struct 
         size_t count;
         bool good;
 
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
         count = step->pending.count;
         if (!count)
             break;
-        gremlin_batch_merge(run, &step->pending, 0);
+        gremlin_walkers_merge(run, &step->pending, 0);
         count = step->pending.count;
         if (!origins_fill(run, expand, &step->pending, 0, err))
             return false;
@@ -481,12 +482,12 @@ static bool expand_count(struct gremlin_run *run, struct expand *expand, struct 
     struct gremlin_walker result = {.bulk = 1};
 
     gremlin_walker_set(run, &result, gremlin_long((int64_t)total), step);
-    gremlin_batch_push(run, out, result);
+    gremlin_walkers_push(run, out, result);
     return true;
 }
 
 static bool expand_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct expand *expand = (struct expand *)step;
     size_t from = out->count;
@@ -507,13 +508,13 @@ static bool expand_pull(struct gremlin_run *run, struct gremlin_step *step, size
         if (!gremlin_found_next(expand->found, want < PULL_ALL ? want : 0, &page, err))
             return false;
         for (size_t i = 0; i < page.count; i++)
-            gremlin_batch_push(run, out,
-                               gremlin_walker_split(run, &step->pending.items[page.inputs[i]],
-                                                    gremlin_value_ref(page.elements[i]), step));
+            gremlin_walkers_push(run, out,
+                                 gremlin_walker_split(run, &step->pending.items[page.inputs[i]],
+                                                      gremlin_value_ref(page.elements[i]), step));
         if (!page.count) {
             gremlin_found_free(expand->found);
             expand->found = NULL;
-            gremlin_batch_clear(&step->pending);
+            gremlin_walkers_clear(&step->pending);
         }
     }
     return true;
@@ -567,11 +568,11 @@ static bool ahead_fill(struct gremlin_run *run, struct expand *expand, size_t co
 
 /* Expands the first step of a child for all vertices of a batch. */
 bool gremlin_expand_ahead(struct gremlin_run *run, struct gremlin_step *step,
-                          const struct gremlin_batch *batch, size_t from, struct error *err)
+                          const struct gremlin_walkers *batch, size_t from, struct error *err)
 {
     struct expand *expand = (struct expand *)step;
     size_t count = 0;
-    struct gremlin_batch firsts = {0};
+    struct gremlin_walkers firsts = {0};
     struct gremlin_expansion expansion;
     struct gremlin_found *found = NULL;
     bool good;
@@ -590,7 +591,7 @@ bool gremlin_expand_ahead(struct gremlin_run *run, struct gremlin_step *step,
         if (!new)
             continue;
         row->value = gremlin_list_new(run->heap, 0);
-        gremlin_batch_push(
+        gremlin_walkers_push(
             run, &firsts,
             (struct gremlin_walker){.value = gremlin_value_ref(batch->items[i].value)});
         count++;
@@ -604,7 +605,7 @@ bool gremlin_expand_ahead(struct gremlin_run *run, struct gremlin_step *step,
                ahead_fill(run, expand, count, found, err);
     }
     gremlin_found_free(found);
-    gremlin_batch_done(run, &firsts);
+    gremlin_walkers_done(run, &firsts);
     return good;
 }
 
@@ -762,8 +763,9 @@ static bool other_end(struct gremlin_run *run, const struct gremlin_walker *trav
     return true;
 }
 
-static bool ends_give(struct gremlin_run *run, struct ends *ends, const struct gremlin_batch *input,
-                      struct gremlin_value *vertices, struct gremlin_batch *out, struct error *err)
+static bool ends_give(struct gremlin_run *run, struct ends *ends,
+                      const struct gremlin_walkers *input, struct gremlin_value *vertices,
+                      struct gremlin_walkers *out, struct error *err)
 {
     enum gremlin_reach which = ends->other ? GREMLIN_REACH_BOTH : ends->which;
     size_t each = which == GREMLIN_REACH_BOTH ? 2 : 1;
@@ -780,7 +782,7 @@ static bool ends_give(struct gremlin_run *run, struct ends *ends, const struct g
             if (!good || gremlin_is_null(vertex) || (ends->other && (j == 1) != in))
                 gremlin_value_unref(vertex);
             else
-                gremlin_batch_push(
+                gremlin_walkers_push(
                     run, out, gremlin_walker_split(run, &input->items[i], vertex, &ends->step));
         }
     }
@@ -788,7 +790,7 @@ static bool ends_give(struct gremlin_run *run, struct ends *ends, const struct g
 }
 
 static bool ends_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                      struct gremlin_batch *out, struct error *err)
+                      struct gremlin_walkers *out, struct error *err)
 {
     struct ends *ends = (struct ends *)step;
     size_t from = out->count;
@@ -799,7 +801,7 @@ static bool ends_pull(struct gremlin_run *run, struct gremlin_step *step, size_t
         struct gremlin_value *edges, *vertices;
         bool good;
 
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!gremlin_step_pull(run, step->previous, want, &step->pending, err))
             return false;
         count = step->pending.count;
@@ -819,7 +821,7 @@ static bool ends_pull(struct gremlin_run *run, struct gremlin_step *step, size_t
         if (good)
             good = ends_give(run, ends, &step->pending, vertices, out, err);
         gremlin_heap_release(run->heap, edges, count * 3 * sizeof *edges);
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!good)
             return false;
     }

@@ -12,7 +12,7 @@ struct branches {
 };
 
 static bool union_give(struct gremlin_run *run, struct gremlin_step *step,
-                       struct gremlin_batch *out, struct error *err)
+                       struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_walker *input = &step->pending.items[step->at];
 
@@ -28,7 +28,7 @@ static bool union_give(struct gremlin_run *run, struct gremlin_step *step,
 
 /* Where nothing remembers anything, and order does not matter, a whole batch goes at once. */
 static bool union_give_all(struct gremlin_run *run, struct gremlin_step *step,
-                           struct gremlin_batch *out, struct error *err)
+                           struct gremlin_walkers *out, struct error *err)
 {
     for (size_t i = 0; i < step->part_count; i++) {
         for (size_t j = step->at; j < step->pending.count; j++)
@@ -36,13 +36,13 @@ static bool union_give_all(struct gremlin_run *run, struct gremlin_step *step,
         if (!gremlin_part_drain(run, step->parts[i], out, err))
             return false;
     }
-    gremlin_batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     step->at = 0;
     return true;
 }
 
 static bool union_barrier(struct gremlin_run *run, struct gremlin_step *step,
-                          struct gremlin_batch *out, struct error *err)
+                          struct gremlin_walkers *out, struct error *err)
 {
     if (step->emitted)
         return true;
@@ -55,7 +55,7 @@ static bool union_barrier(struct gremlin_run *run, struct gremlin_step *step,
 }
 
 static bool union_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                       struct gremlin_batch *out, struct error *err)
+                       struct gremlin_walkers *out, struct error *err)
 {
     const struct branches *branches = (struct branches *)step;
     size_t from = out->count;
@@ -70,7 +70,7 @@ static bool union_pull(struct gremlin_run *run, struct gremlin_step *step, size_
         if (out->count > from)
             return true;
         gremlin_step_forget_ahead(run, step);
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (!(step->eager ? gremlin_step_drain(run, step, &step->pending, err)
                           : gremlin_step_pull(run, step->previous, want, &step->pending, err)))
@@ -113,7 +113,7 @@ bool compile_union(struct gremlin_compiler *compiler, struct gremlin_raw *raw, s
 
 /* What came out of a child as new objects of the traverser: its path has the result alone. */
 static void results_split(struct gremlin_run *run, struct gremlin_step *step,
-                          const struct gremlin_walker *traverser, struct gremlin_batch *results,
+                          const struct gremlin_walker *traverser, struct gremlin_walkers *results,
                           size_t from, bool keep_path)
 {
     for (size_t i = from; i < results->count; i++) {
@@ -136,7 +136,7 @@ static void results_split(struct gremlin_run *run, struct gremlin_step *step,
 
 static bool child_results(struct gremlin_run *run, struct gremlin_step *step,
                           struct gremlin_part *part, const struct gremlin_walker *traverser,
-                          bool keep_path, struct gremlin_batch *out, struct error *err)
+                          bool keep_path, struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
@@ -148,7 +148,7 @@ static bool child_results(struct gremlin_run *run, struct gremlin_step *step,
 }
 
 static bool coalesce_spread(struct gremlin_run *run, struct gremlin_step *step,
-                            const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                            const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                             struct error *err)
 {
     size_t from = out->count;
@@ -160,7 +160,7 @@ static bool coalesce_spread(struct gremlin_run *run, struct gremlin_step *step,
 }
 
 static bool optional_spread(struct gremlin_run *run, struct gremlin_step *step,
-                            const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                            const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                             struct error *err)
 {
     size_t from = out->count;
@@ -171,20 +171,20 @@ static bool optional_spread(struct gremlin_run *run, struct gremlin_step *step,
         struct gremlin_walker same = gremlin_walker_copy(traverser);
 
         gremlin_walker_label(run, &same, step->labels);
-        gremlin_batch_push(run, out, same);
+        gremlin_walkers_push(run, out, same);
     }
     return true;
 }
 
 static bool local_spread(struct gremlin_run *run, struct gremlin_step *step,
-                         const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                         const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                          struct error *err)
 {
     return child_results(run, step, step->parts[0], traverser, true, out, err);
 }
 
 static bool flat_map_spread(struct gremlin_run *run, struct gremlin_step *step,
-                            const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                            const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                             struct error *err)
 {
     return child_results(run, step, step->parts[0], traverser, false, out, err);
@@ -261,12 +261,12 @@ static bool side_effect_one(struct gremlin_run *run, struct gremlin_step *step,
                             struct gremlin_walker *traverser, bool *ret_keep UNUSED,
                             struct error *err)
 {
-    struct gremlin_batch ignored = {0};
+    struct gremlin_walkers ignored = {0};
     bool good;
 
     gremlin_part_begin(run, step->parts[0], traverser);
     good = gremlin_part_drain(run, step->parts[0], &ignored, err);
-    gremlin_batch_done(run, &ignored);
+    gremlin_walkers_done(run, &ignored);
     return good;
 }
 
@@ -400,8 +400,8 @@ static bool choose_feed(struct gremlin_run *run, struct choose *choose,
     return true;
 }
 
-static bool options_drain(struct gremlin_run *run, struct choose *choose, struct gremlin_batch *out,
-                          struct error *err)
+static bool options_drain(struct gremlin_run *run, struct choose *choose,
+                          struct gremlin_walkers *out, struct error *err)
 {
     for (size_t i = 0; i < choose->count; i++) {
         if (choose->options[i].fed && !gremlin_part_drain(run, choose->options[i].part, out, err))
@@ -412,7 +412,7 @@ static bool options_drain(struct gremlin_run *run, struct choose *choose, struct
 }
 
 static bool choose_barrier(struct gremlin_run *run, struct choose *choose,
-                           struct gremlin_batch *out, struct error *err)
+                           struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_step *step = &choose->step;
 
@@ -428,14 +428,14 @@ static bool choose_barrier(struct gremlin_run *run, struct choose *choose,
         if (!choose_feed(run, choose, item, &passes, err))
             return false;
         if (passes)
-            gremlin_batch_push(run, out, gremlin_walker_copy(item));
+            gremlin_walkers_push(run, out, gremlin_walker_copy(item));
         gremlin_walker_done(item);
     }
     return options_drain(run, choose, out, err);
 }
 
 static bool choose_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct choose *choose = (struct choose *)step;
     size_t from = out->count;
@@ -450,7 +450,7 @@ static bool choose_pull(struct gremlin_run *run, struct gremlin_step *step, size
             step->pending.items[step->at++] = (struct gremlin_walker){0};
             good = choose_feed(run, choose, &item, &passes, err);
             if (good && passes)
-                gremlin_batch_push(run, out, gremlin_walker_copy(&item));
+                gremlin_walkers_push(run, out, gremlin_walker_copy(&item));
             gremlin_walker_done(&item);
             if (!good || !options_drain(run, choose, out, err))
                 return false;
@@ -458,7 +458,7 @@ static bool choose_pull(struct gremlin_run *run, struct gremlin_step *step, size
         if (out->count > from)
             return true;
         gremlin_step_forget_ahead(run, step);
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (!(step->eager ? gremlin_step_drain(run, step, &step->pending, err)
                           : gremlin_step_pull(run, step->previous, want, &step->pending, err)))

@@ -290,6 +290,18 @@ static bool raw_starts(const struct gremlin_raw *raw)
     return gremlin_raw_is(raw, "V") || gremlin_raw_is(raw, "E") || gremlin_raw_is(raw, "inject");
 }
 
+/* The first step alone: what follows it is the operand of an infix step, not its condition. */
+static bool source_compile(struct gremlin_compiler *compiler, struct error *err)
+{
+    size_t count = compiler->count;
+    bool good;
+
+    compiler->count = 1;
+    good = compile_raw(compiler, &compiler->raws[0], err);
+    compiler->count = count;
+    return good;
+}
+
 static bool raws_compile(struct gremlin_compiler *compiler, struct error *err)
 {
     size_t base = compiler->count && !compiler->outer && raw_starts(&compiler->raws[0]);
@@ -303,7 +315,7 @@ static bool raws_compile(struct gremlin_compiler *compiler, struct error *err)
             any = raw_infix(&compiler->raws[j], "or");
         if (!any && !raw_infix(&compiler->raws[i], "and"))
             continue;
-        if (base && !compile_raw(compiler, &compiler->raws[0], err))
+        if (base && !source_compile(compiler, err))
             return false;
         return infix_compile(compiler, base, any ? "or" : "and", err);
     }

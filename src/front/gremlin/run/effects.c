@@ -116,10 +116,10 @@ static bool aggregate_all(struct gremlin_run *run, struct gremlin_step *step, st
 }
 
 static bool aggregate_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                           struct gremlin_batch *out, struct error *err)
+                           struct gremlin_walkers *out, struct error *err)
 {
     if (step->at == step->pending.count) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (!gremlin_step_drain(run, step, &step->pending, err) ||
             !gremlin_step_look_ahead(run, step, &step->pending, 0, err) ||
@@ -128,7 +128,7 @@ static bool aggregate_pull(struct gremlin_run *run, struct gremlin_step *step, s
         gremlin_step_forget_ahead(run, step);
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        gremlin_batch_push(run, out, step->pending.items[step->at]);
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
         step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
@@ -209,7 +209,7 @@ static bool cap_value(struct gremlin_run *run, const struct cap *cap,
 }
 
 static bool cap_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
-                     struct gremlin_batch *out, struct error *err)
+                     struct gremlin_walkers *out, struct error *err)
 {
     uint32_t loops[LOOPS_DEPTH_MAX] = {0};
     struct gremlin_value value;
@@ -217,7 +217,7 @@ static bool cap_pull(struct gremlin_run *run, struct gremlin_step *step, size_t 
     if (step->emitted)
         return true;
     for (;;) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
         if (!step->pending.count)

@@ -614,7 +614,7 @@ struct time_limit {
 };
 
 static bool time_limit_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                            struct gremlin_batch *out, struct error *err)
+                            struct gremlin_walkers *out, struct error *err)
 {
     struct time_limit *limit = (struct time_limit *)step;
     int64_t now = clock_monotonic_ms();
@@ -640,7 +640,7 @@ bool compile_time_limit(struct gremlin_compiler *compiler, struct gremlin_raw *r
 /* --- Nothing, all, any ----------------------------------------------------------------------- */
 
 static bool discard_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
-                         struct gremlin_batch *out, struct error *err)
+                         struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 

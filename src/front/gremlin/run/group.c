@@ -7,8 +7,8 @@
 #include "front/gremlin/run/compile_private.h"
 
 struct group_entry {
-    struct gremlin_value values; /* a list, a long, or null */
-    struct gremlin_batch batch;  /* kept for a traversal */
+    struct gremlin_value values;  /* a list, a long, or null */
+    struct gremlin_walkers batch; /* kept for a traversal */
 };
 
 enum group_form {
@@ -103,7 +103,7 @@ static bool group_add(struct gremlin_run *run, struct group *group,
         entry->values.integer += (int64_t)traverser->bulk;
         return true;
     case GROUP_STREAM:
-        gremlin_batch_push(run, &entry->batch, gremlin_walker_copy(traverser));
+        gremlin_walkers_push(run, &entry->batch, gremlin_walker_copy(traverser));
         return true;
     case GROUP_OBJECTS:
         if (!gremlin_by_apply(run, state->value, traverser, &value, &found, err))
@@ -175,7 +175,7 @@ void gremlin_group_clear(struct gremlin_run *run, struct gremlin_group_state *st
 {
     for (size_t i = 0; i < state->count; i++) {
         gremlin_value_unref(state->entries[i].values);
-        gremlin_batch_done(run, &state->entries[i].batch);
+        gremlin_walkers_done(run, &state->entries[i].batch);
     }
     if (state->entries)
         gremlin_heap_release(run->heap, state->entries, state->capacity * sizeof *state->entries);
@@ -184,7 +184,7 @@ void gremlin_group_clear(struct gremlin_run *run, struct gremlin_group_state *st
 }
 
 static bool group_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
-                       struct gremlin_batch *out, struct error *err)
+                       struct gremlin_walkers *out, struct error *err)
 {
     struct group *group = (struct group *)step;
     uint32_t loops[LOOPS_DEPTH_MAX] = {0};
@@ -193,7 +193,7 @@ static bool group_pull(struct gremlin_run *run, struct gremlin_step *step, size_
     if (step->emitted)
         return true;
     for (;;) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
         if (!step->pending.count)
@@ -334,7 +334,7 @@ static bool tree_add(struct gremlin_run *run, struct gremlin_step *step, struct 
 }
 
 static bool tree_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
-                      struct gremlin_batch *out, struct error *err)
+                      struct gremlin_walkers *out, struct error *err)
 {
     struct tree *tree = (struct tree *)step;
     uint32_t loops[LOOPS_DEPTH_MAX] = {0};
@@ -343,7 +343,7 @@ static bool tree_pull(struct gremlin_run *run, struct gremlin_step *step, size_t
         return true;
     tree->tree = gremlin_table_new(run->heap, GREMLIN_TREE, 0);
     for (;;) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
         if (!step->pending.count)

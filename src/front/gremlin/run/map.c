@@ -127,7 +127,7 @@ struct properties {
 };
 
 static bool properties_spread(struct gremlin_run *run, struct gremlin_step *step,
-                              const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                              const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                               struct error *err)
 {
     const struct properties *properties = (struct properties *)step;
@@ -142,10 +142,10 @@ static bool properties_spread(struct gremlin_run *run, struct gremlin_step *step
                               properties->values, &list, err))
         return false;
     for (size_t i = 0; i < gremlin_list(list)->count; i++)
-        gremlin_batch_push(run, out,
-                           gremlin_walker_split(run, traverser,
-                                                gremlin_value_ref(gremlin_list(list)->items[i]),
-                                                step));
+        gremlin_walkers_push(run, out,
+                             gremlin_walker_split(run, traverser,
+                                                  gremlin_value_ref(gremlin_list(list)->items[i]),
+                                                  step));
     gremlin_value_unref(list);
     return true;
 }
@@ -157,7 +157,8 @@ static bool element_unread(struct gremlin_value value)
 }
 
 /* Elements that are not read yet are read for the whole batch. */
-static bool properties_load(struct gremlin_run *run, struct gremlin_batch *batch, struct error *err)
+static bool properties_load(struct gremlin_run *run, struct gremlin_walkers *batch,
+                            struct error *err)
 {
     size_t count = 0;
     struct gremlin_value *elements;
@@ -178,12 +179,12 @@ static bool properties_load(struct gremlin_run *run, struct gremlin_batch *batch
 }
 
 static bool properties_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                            struct gremlin_batch *out, struct error *err)
+                            struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
     while (out->count == from) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!gremlin_step_pull(run, step->previous, want, &step->pending, err))
             return false;
         if (!step->pending.count)
@@ -226,7 +227,7 @@ bool compile_properties(struct gremlin_compiler *compiler, struct gremlin_raw *r
 /* --- unfold, index --------------------------------------------------------------------------- */
 
 static bool unfold_spread(struct gremlin_run *run, struct gremlin_step *step,
-                          const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                          const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                           struct error *err)
 {
     struct gremlin_cursor cursor = {0};
@@ -234,7 +235,7 @@ static bool unfold_spread(struct gremlin_run *run, struct gremlin_step *step,
     int64_t bulk;
 
     if (!gremlin_is_collection(traverser->value)) {
-        gremlin_batch_push(
+        gremlin_walkers_push(
             run, out,
             gremlin_walker_split(run, traverser, gremlin_value_ref(traverser->value), step));
         return true;
@@ -245,8 +246,8 @@ static bool unfold_spread(struct gremlin_run *run, struct gremlin_step *step,
         if (run->bulks)
             split.bulk *= (uint64_t)bulk;
         for (int64_t i = run->bulks ? bulk : 1; i < bulk; i++)
-            gremlin_batch_push(run, out, gremlin_walker_copy(&split));
-        gremlin_batch_push(run, out, split);
+            gremlin_walkers_push(run, out, gremlin_walker_copy(&split));
+        gremlin_walkers_push(run, out, split);
         if (gremlin_heap_failed(run->heap)) {
             gremlin_collection_done(&cursor);
             return gremlin_heap_error(run->heap, err);
@@ -367,7 +368,7 @@ struct inject {
 };
 
 static bool inject_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     const struct inject *inject = (struct inject *)step;
 
@@ -377,7 +378,7 @@ static bool inject_pull(struct gremlin_run *run, struct gremlin_step *step, size
             struct gremlin_walker injected = {.bulk = 1, .sack = gremlin_value_ref(run->sack_seed)};
 
             gremlin_walker_set(run, &injected, gremlin_value_ref(inject->values[i]), step);
-            gremlin_batch_push(run, out, injected);
+            gremlin_walkers_push(run, out, injected);
         }
         if (inject->count)
             return true;

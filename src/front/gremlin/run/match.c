@@ -59,7 +59,7 @@ static struct gremlin_walker with_variable(struct gremlin_run *run, const struct
 
 static bool emit_map(struct gremlin_run *run, struct match *match,
                      const struct gremlin_walker *traverser, const struct bindings *bindings,
-                     struct gremlin_batch *out)
+                     struct gremlin_walkers *out)
 {
     struct gremlin_value map = gremlin_map_new(run->heap);
 
@@ -72,18 +72,18 @@ static bool emit_map(struct gremlin_run *run, struct match *match,
         gremlin_map_put(map, key, bindings->values[i]);
         gremlin_value_unref(key);
     }
-    gremlin_batch_push(run, out, gremlin_walker_split(run, traverser, map, &match->step));
+    gremlin_walkers_push(run, out, gremlin_walker_split(run, traverser, map, &match->step));
     return true;
 }
 
 static bool search(struct gremlin_run *run, struct match *match,
                    const struct gremlin_walker *traverser, struct bindings *bindings, uint32_t done,
-                   struct gremlin_batch *out, struct error *err);
+                   struct gremlin_walkers *out, struct error *err);
 
 /* One result of a pattern: it must agree with its variable, or becomes it. */
 static bool follow(struct gremlin_run *run, struct match *match, const struct pattern *pattern,
                    const struct gremlin_walker *traverser, struct gremlin_value value,
-                   struct bindings *bindings, uint32_t done, struct gremlin_batch *out,
+                   struct bindings *bindings, uint32_t done, struct gremlin_walkers *out,
                    struct error *err)
 {
     struct gremlin_walker bound;
@@ -105,10 +105,10 @@ static bool follow(struct gremlin_run *run, struct match *match, const struct pa
 
 static bool pattern_run(struct gremlin_run *run, struct match *match, size_t index,
                         const struct gremlin_walker *traverser, struct bindings *bindings,
-                        uint32_t done, struct gremlin_batch *out, struct error *err)
+                        uint32_t done, struct gremlin_walkers *out, struct error *err)
 {
     const struct pattern *pattern = &match->patterns[index];
-    struct gremlin_batch results = {0};
+    struct gremlin_walkers results = {0};
     bool good = true;
 
     if (pattern->filter) {
@@ -124,14 +124,14 @@ static bool pattern_run(struct gremlin_run *run, struct match *match, size_t ind
         good = query_work(&run->context, 1, err) &&
                follow(run, match, pattern, traverser, results.items[i].value, bindings,
                       done | 1U << index, out, err);
-    gremlin_batch_done(run, &results);
+    gremlin_walkers_done(run, &results);
     return good;
 }
 
 /* Without an end a pattern is a filter, but one that counts its results as TinkerPop does. */
 static bool search(struct gremlin_run *run, struct match *match,
                    const struct gremlin_walker *traverser, struct bindings *bindings, uint32_t done,
-                   struct gremlin_batch *out, struct error *err)
+                   struct gremlin_walkers *out, struct error *err)
 {
     size_t left = match->count;
 
@@ -152,7 +152,7 @@ static bool search(struct gremlin_run *run, struct match *match,
 }
 
 static bool match_spread(struct gremlin_run *run, struct gremlin_step *step,
-                         const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                         const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                          struct error *err)
 {
     struct match *match = (struct match *)step;

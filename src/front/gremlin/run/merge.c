@@ -491,7 +491,7 @@ static bool ends_resolve(struct gremlin_run *run, const struct merge *merge,
 
 static bool merge_one(struct gremlin_run *run, struct merge *merge,
                       const struct gremlin_walker *traverser, struct gremlin_value map,
-                      struct gremlin_value ends[2], struct gremlin_batch *out, struct error *err)
+                      struct gremlin_value ends[2], struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_value list = gremlin_list_new(run->heap, 0), create = GREMLIN_NOTHING, made;
     bool missing = false;
@@ -510,13 +510,14 @@ static bool merge_one(struct gremlin_run *run, struct merge *merge,
                (merge->edges ? edge_make(run, create, ends, &made, err)
                              : vertex_make(run, create, merge->search.cardinality, &made, err));
         if (good)
-            gremlin_batch_push(run, out, gremlin_walker_split(run, traverser, made, &merge->step));
+            gremlin_walkers_push(run, out,
+                                 gremlin_walker_split(run, traverser, made, &merge->step));
         gremlin_value_unref(create);
     } else {
         for (size_t i = 0; good && i < gremlin_list(list)->count; i++) {
             good = matched(run, merge, traverser, gremlin_list(list)->items[i], err);
             if (good)
-                gremlin_batch_push(
+                gremlin_walkers_push(
                     run, out,
                     gremlin_walker_split(run, traverser,
                                          gremlin_value_ref(gremlin_list(list)->items[i]),
@@ -528,7 +529,7 @@ static bool merge_one(struct gremlin_run *run, struct merge *merge,
 }
 
 static bool merge_spread(struct gremlin_run *run, struct gremlin_step *step,
-                         const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                         const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                          struct error *err)
 {
     struct merge *merge = (struct merge *)step;

@@ -613,13 +613,13 @@ bool compile_property(struct gremlin_compiler *compiler, struct gremlin_raw *raw
 /* --- drop ------------------------------------------------------------------------------------ */
 
 static bool drop_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
-                      struct gremlin_batch *out UNUSED, struct error *err)
+                      struct gremlin_walkers *out UNUSED, struct error *err)
 {
     struct gremlin_value *things;
     size_t count;
     bool good = true;
 
-    gremlin_batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     if (!gremlin_step_drain(run, step, &step->pending, err))
         return false;
     count = step->pending.count;
@@ -636,7 +636,7 @@ static bool drop_pull(struct gremlin_run *run, struct gremlin_step *step, size_t
     }
     good = good && gremlin_graph_drop(run->graph, things, count, err);
     gremlin_heap_release(run->heap, things, count * sizeof *things);
-    gremlin_batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     return good;
 }
 

@@ -84,8 +84,8 @@ static void sort_run(const struct gremlin_step *step, struct sort *sort, size_t 
 
 static bool order_sort(struct gremlin_run *run, struct gremlin_step *step, struct error *err)
 {
-    struct gremlin_batch *batch = &step->pending;
-    struct gremlin_batch ordered = {0};
+    struct gremlin_walkers *batch = &step->pending;
+    struct gremlin_walkers ordered = {0};
     struct sort sort = sort_new(run, step, batch->count);
     size_t kept = 0;
     bool good = gremlin_step_look_ahead(run, step, batch, 0, err);
@@ -106,10 +106,10 @@ static bool order_sort(struct gremlin_run *run, struct gremlin_step *step, struc
     if (good) {
         sort_run(step, &sort, kept);
         for (size_t i = 0; i < kept; i++) {
-            gremlin_batch_push(run, &ordered, batch->items[sort.items[i].place]);
+            gremlin_walkers_push(run, &ordered, batch->items[sort.items[i].place]);
             batch->items[sort.items[i].place] = (struct gremlin_walker){0};
         }
-        gremlin_batch_done(run, batch);
+        gremlin_walkers_done(run, batch);
         *batch = ordered;
     }
     sort_done(run, &sort);
@@ -117,16 +117,16 @@ static bool order_sort(struct gremlin_run *run, struct gremlin_step *step, struc
 }
 
 static bool order_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                       struct gremlin_batch *out, struct error *err)
+                       struct gremlin_walkers *out, struct error *err)
 {
     if (step->at == step->pending.count) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (!gremlin_step_drain(run, step, &step->pending, err) || !order_sort(run, step, err))
             return false;
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        gremlin_batch_push(run, out, step->pending.items[step->at]);
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
         step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
@@ -212,7 +212,7 @@ struct barrier {
 };
 
 /* normSack: sacks become shares of their sum. */
-static bool sacks_norm(struct gremlin_run *run, struct gremlin_batch *batch, struct error *err)
+static bool sacks_norm(struct gremlin_run *run, struct gremlin_walkers *batch, struct error *err)
 {
     double total = 0;
 
@@ -230,12 +230,12 @@ static bool sacks_norm(struct gremlin_run *run, struct gremlin_batch *batch, str
 }
 
 static bool barrier_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                         struct gremlin_batch *out, struct error *err)
+                         struct gremlin_walkers *out, struct error *err)
 {
     const struct barrier *barrier = (struct barrier *)step;
 
     if (step->at == step->pending.count) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (barrier->max) {
             while (step->pending.count < (size_t)barrier->max) {
@@ -256,7 +256,7 @@ static bool barrier_pull(struct gremlin_run *run, struct gremlin_step *step, siz
             return false;
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        gremlin_batch_push(run, out, step->pending.items[step->at]);
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
         step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;

@@ -8,12 +8,12 @@
 #include "front/gremlin/run/run_private.h"
 
 static bool pull_one(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                     struct gremlin_batch *out, struct error *err);
+                     struct gremlin_walkers *out, struct error *err);
 static bool pull_spread(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                        struct gremlin_batch *out, struct error *err);
+                        struct gremlin_walkers *out, struct error *err);
 
 bool gremlin_step_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                       struct gremlin_batch *out, struct error *err)
+                       struct gremlin_walkers *out, struct error *err)
 {
     size_t before = out->count;
     uint64_t begin = run->profiled ? clock_monotonic_ns() : 0;
@@ -47,7 +47,7 @@ bool gremlin_step_pull(struct gremlin_run *run, struct gremlin_step *step, size_
 }
 
 bool gremlin_step_drain(struct gremlin_run *run, struct gremlin_step *step,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     for (;;) {
         size_t before = out->count;
@@ -62,23 +62,23 @@ bool gremlin_step_drain(struct gremlin_run *run, struct gremlin_step *step,
 /* Input of a step that writes: all of it before the first is written, for what is written must not
  * be read as further input. */
 static bool pull_eager(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                       struct gremlin_batch *out, struct error *err)
+                       struct gremlin_walkers *out, struct error *err)
 {
     if (step->at == step->pending.count) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (!gremlin_step_drain(run, step, &step->pending, err))
             return false;
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        gremlin_batch_push(run, out, step->pending.items[step->at]);
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
         step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
 }
 
 static bool pull_one(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                     struct gremlin_batch *out, struct error *err)
+                     struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
@@ -120,7 +120,7 @@ static bool pull_one(struct gremlin_run *run, struct gremlin_step *step, size_t 
 }
 
 static bool pull_spread(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
@@ -140,7 +140,7 @@ static bool pull_spread(struct gremlin_run *run, struct gremlin_step *step, size
         if (out->count > from)
             return true;
         gremlin_step_forget_ahead(run, step);
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (!(step->eager ? gremlin_step_drain(run, step, &step->pending, err)
                           : gremlin_step_pull(run, step->previous, want, &step->pending, err)))
@@ -155,13 +155,13 @@ static bool pull_spread(struct gremlin_run *run, struct gremlin_step *step, size
 /* --- Starts ---------------------------------------------------------------------------------- */
 
 static bool start_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                       struct gremlin_batch *out, struct error *err UNUSED)
+                       struct gremlin_walkers *out, struct error *err UNUSED)
 {
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
         struct gremlin_walker item = step->pending.items[step->at];
 
         step->pending.items[step->at++] = (struct gremlin_walker){0};
-        gremlin_batch_push(run, out, item);
+        gremlin_walkers_push(run, out, item);
     }
     if (step->at == step->pending.count) {
         step->pending.count = 0;
@@ -177,7 +177,7 @@ const struct gremlin_step_kind step_start = {
 
 void gremlin_step_reset(struct gremlin_run *run, struct gremlin_step *step)
 {
-    gremlin_batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     step->at = 0;
     step->drained = false;
     step->emitted = false;
@@ -189,7 +189,7 @@ void gremlin_step_reset(struct gremlin_run *run, struct gremlin_step *step)
 
 void gremlin_part_reset(struct gremlin_run *run, struct gremlin_part *part)
 {
-    gremlin_batch_clear(&part->buffer);
+    gremlin_walkers_clear(&part->buffer);
     part->at = 0;
     for (struct gremlin_step *step = part->start; step; step = step->next)
         gremlin_step_reset(run, step);
@@ -210,7 +210,7 @@ void gremlin_part_rearm(struct gremlin_run *run, struct gremlin_part *part)
 void gremlin_part_add(struct gremlin_run *run, struct gremlin_part *part,
                       struct gremlin_walker traverser)
 {
-    gremlin_batch_push(run, &part->start->pending, traverser);
+    gremlin_walkers_push(run, &part->start->pending, traverser);
 }
 
 bool gremlin_part_next(struct gremlin_run *run, struct gremlin_part *part,
@@ -231,7 +231,7 @@ bool gremlin_part_next(struct gremlin_run *run, struct gremlin_part *part,
 }
 
 bool gremlin_part_drain(struct gremlin_run *run, struct gremlin_part *part,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     for (;;) {
         size_t before = out->count;
@@ -303,7 +303,7 @@ static struct gremlin_step *part_expansion(const struct gremlin_part *part)
 }
 
 bool gremlin_step_look_ahead(struct gremlin_run *run, struct gremlin_step *step,
-                             const struct gremlin_batch *batch, size_t from, struct error *err)
+                             const struct gremlin_walkers *batch, size_t from, struct error *err)
 {
     if (!step->local || run->plan_writes || batch->count - from < 2)
         return true;

@@ -300,7 +300,7 @@ static struct gremlin_value execution_report(struct gremlin_run *run,
 }
 
 static bool profile_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                         struct gremlin_batch *out, struct error *err)
+                         struct gremlin_walkers *out, struct error *err)
 {
     struct profile *profile = (struct profile *)step;
     uint32_t loops[LOOPS_DEPTH_MAX] = {0};
@@ -316,7 +316,7 @@ static bool profile_pull(struct gremlin_run *run, struct gremlin_step *step, siz
     if (step->emitted)
         return true;
     do {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
     } while (step->pending.count);

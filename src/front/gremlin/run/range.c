@@ -28,7 +28,7 @@ static bool range_take(struct range *range, struct gremlin_walker *traverser)
 }
 
 static bool range_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                       struct gremlin_batch *out, struct error *err)
+                       struct gremlin_walkers *out, struct error *err)
 {
     struct range *range = (struct range *)step;
     size_t from = out->count;
@@ -234,7 +234,7 @@ static void tail_trim(struct gremlin_step *step, uint64_t *total, uint64_t count
         *total -= step->pending.items[gone].bulk;
         gremlin_walker_done(&step->pending.items[gone++]);
     }
-    gremlin_batch_forget(&step->pending, gone);
+    gremlin_walkers_forget(&step->pending, gone);
     if (*total > count && step->pending.count) {
         step->pending.items[0].bulk -= *total - count;
         *total = count;
@@ -242,12 +242,12 @@ static void tail_trim(struct gremlin_step *step, uint64_t *total, uint64_t count
 }
 
 static bool tail_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                      struct gremlin_batch *out, struct error *err)
+                      struct gremlin_walkers *out, struct error *err)
 {
     uint64_t total = 0, count = (uint64_t)((struct tail *)step)->count;
 
     if (step->at == step->pending.count) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         for (;;) {
             size_t before = step->pending.count;
@@ -262,7 +262,7 @@ static bool tail_pull(struct gremlin_run *run, struct gremlin_step *step, size_t
         }
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        gremlin_batch_push(run, out, step->pending.items[step->at]);
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
         step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
@@ -331,7 +331,7 @@ static bool weight_of(struct gremlin_run *run, struct gremlin_step *step,
 static bool sample_draw(struct gremlin_run *run, struct gremlin_step *step, uint64_t count,
                         struct error *err)
 {
-    struct gremlin_batch *batch = &step->pending;
+    struct gremlin_walkers *batch = &step->pending;
     double total = 0;
     uint64_t all = 0;
     double *weights = gremlin_heap_alloc(run->heap, (batch->count + 1) * sizeof *weights);
@@ -384,17 +384,17 @@ static bool sample_draw(struct gremlin_run *run, struct gremlin_step *step, uint
 }
 
 static bool sample_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     if (step->at == step->pending.count) {
-        gremlin_batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (!gremlin_step_drain(run, step, &step->pending, err) ||
             !sample_draw(run, step, (uint64_t)((struct tail *)step)->count, err))
             return false;
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        gremlin_batch_push(run, out, step->pending.items[step->at]);
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
         step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;

@@ -157,17 +157,17 @@ static struct gremlin_value tally_result(struct gremlin_run *run, const struct r
 
 void gremlin_reduced_push(struct gremlin_run *run, const struct gremlin_step *step,
                           struct gremlin_value value, const uint32_t loops[LOOPS_DEPTH_MAX],
-                          struct gremlin_batch *out)
+                          struct gremlin_walkers *out)
 {
     struct gremlin_walker result = {.bulk = 1, .sack = gremlin_value_ref(run->sack_seed)};
 
     memcpy(result.loops, loops, sizeof result.loops);
     gremlin_walker_set(run, &result, value, step);
-    gremlin_batch_push(run, out, result);
+    gremlin_walkers_push(run, out, result);
 }
 
 static bool reduce_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     const struct reduce *reduce = (struct reduce *)step;
     struct tally tally = {0};
@@ -177,9 +177,9 @@ static bool reduce_pull(struct gremlin_run *run, struct gremlin_step *step, size
     if (step->emitted)
         return true;
     for (;;) {
-        struct gremlin_batch *batch = &step->pending;
+        struct gremlin_walkers *batch = &step->pending;
 
-        gremlin_batch_clear(batch);
+        gremlin_walkers_clear(batch);
         if (!gremlin_step_pull(run, step->previous, PULL_ALL, batch, err))
             return false;
         if (!batch->count)

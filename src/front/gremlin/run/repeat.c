@@ -19,11 +19,11 @@ struct repeat {
     bool until_first, emit_first;
     bool barrier; /* rounds are levels */
 
-    struct gremlin_batch queue; /* to go round */
+    struct gremlin_walkers queue; /* to go round */
     size_t queue_at;
-    struct gremlin_batch ready; /* to be given */
+    struct gremlin_walkers ready; /* to be given */
     size_t ready_at;
-    struct gremlin_batch round; /* what a round gave */
+    struct gremlin_walkers round; /* what a round gave */
 };
 
 static bool until_holds(struct gremlin_run *run, struct repeat *repeat,
@@ -48,7 +48,7 @@ static void leave(struct gremlin_run *run, struct repeat *repeat, struct gremlin
 {
     traverser.loops[repeat->depth] = 0;
     gremlin_walker_label(run, &traverser, repeat->step.labels);
-    gremlin_batch_push(run, &repeat->ready, traverser);
+    gremlin_walkers_push(run, &repeat->ready, traverser);
 }
 
 static bool go_round(struct gremlin_run *run, struct repeat *repeat,
@@ -56,7 +56,7 @@ static bool go_round(struct gremlin_run *run, struct repeat *repeat,
 {
     uint64_t max = run->options->limits.loops_max;
 
-    gremlin_batch_push(run, &repeat->queue, traverser);
+    gremlin_walkers_push(run, &repeat->queue, traverser);
     if (max && traverser.loops[repeat->depth] >= max)
         return error_set(err, ERROR_QUERY_LIMIT, "repeat() goes round more than %llu times",
                          (unsigned long long)max);
@@ -115,7 +115,7 @@ static bool round_run(struct gremlin_run *run, struct repeat *repeat, size_t wan
     if (repeat->barrier || count < most)
         most = count;
     if (repeat->queue_at == 0 || repeat->barrier)
-        gremlin_batch_merge(run, &repeat->queue, repeat->queue_at);
+        gremlin_walkers_merge(run, &repeat->queue, repeat->queue_at);
     count = repeat->queue.count - repeat->queue_at;
     if (most > count)
         most = count;
@@ -127,7 +127,7 @@ static bool round_run(struct gremlin_run *run, struct repeat *repeat, size_t wan
     }
     if (repeat->queue_at == repeat->queue.count)
         repeat->queue.count = repeat->queue_at = 0;
-    gremlin_batch_clear(&repeat->round);
+    gremlin_walkers_clear(&repeat->round);
     if (!gremlin_part_drain(run, repeat->body, &repeat->round, err))
         return false;
     for (size_t i = 0; i < repeat->round.count; i++) {
@@ -149,7 +149,7 @@ static bool queue_fill(struct gremlin_run *run, struct repeat *repeat, size_t wa
 
     if (repeat->barrier && !run->v38) {
         if (step->at == step->pending.count) {
-            gremlin_batch_clear(&step->pending);
+            gremlin_walkers_clear(&step->pending);
             step->at = 0;
             if (!gremlin_step_pull(run, step->previous, 1, &step->pending, err))
                 return false;
@@ -163,7 +163,7 @@ static bool queue_fill(struct gremlin_run *run, struct repeat *repeat, size_t wa
         item.loops[repeat->depth] = 0;
         return enter(run, repeat, item, err);
     }
-    gremlin_batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     if (!(step->eager || repeat->barrier
               ? gremlin_step_drain(run, step, &step->pending, err)
               : gremlin_step_pull(run, step->previous, want, &step->pending, err)))
@@ -182,7 +182,7 @@ static bool queue_fill(struct gremlin_run *run, struct repeat *repeat, size_t wa
 }
 
 static bool repeat_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                        struct gremlin_batch *out, struct error *err)
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct repeat *repeat = (struct repeat *)step;
     size_t from = out->count;
@@ -191,7 +191,7 @@ static bool repeat_pull(struct gremlin_run *run, struct gremlin_step *step, size
         bool more;
 
         while (repeat->ready_at < repeat->ready.count && out->count - from < want) {
-            gremlin_batch_push(run, out, repeat->ready.items[repeat->ready_at]);
+            gremlin_walkers_push(run, out, repeat->ready.items[repeat->ready_at]);
             repeat->ready.items[repeat->ready_at++] = (struct gremlin_walker){0};
         }
         if (out->count > from)
@@ -213,9 +213,9 @@ static void repeat_reset(struct gremlin_run *run, struct gremlin_step *step)
 {
     struct repeat *repeat = (struct repeat *)step;
 
-    gremlin_batch_done(run, &repeat->queue);
-    gremlin_batch_done(run, &repeat->ready);
-    gremlin_batch_done(run, &repeat->round);
+    gremlin_walkers_done(run, &repeat->queue);
+    gremlin_walkers_done(run, &repeat->ready);
+    gremlin_walkers_done(run, &repeat->round);
     repeat->queue_at = repeat->ready_at = 0;
 }
 

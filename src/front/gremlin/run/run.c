@@ -31,7 +31,7 @@ static void run_done(struct gremlin_run *run)
 {
     for (struct gremlin_step *step = run->steps; step; step = step->all) {
         gremlin_step_reset(run, step);
-        gremlin_batch_done(run, &step->pending);
+        gremlin_walkers_done(run, &step->pending);
         if (step->kind == &step_expand)
             gremlin_expand_forget(run, step);
     }
@@ -112,20 +112,20 @@ static bool results_take(struct results *results, struct gremlin_walker *travers
 static bool results_all(struct results *results, bool ignored, struct error *err)
 {
     struct gremlin_run *run = results->run;
-    struct gremlin_batch batch = {0};
+    struct gremlin_walkers batch = {0};
     bool good = true;
 
     while (good && results->left) {
         size_t want = results->left < PULL_ALL ? (size_t)results->left : PULL_ALL;
 
-        gremlin_batch_clear(&batch);
+        gremlin_walkers_clear(&batch);
         good = gremlin_step_pull(run, run->root->end, want, &batch, err);
         if (!good || !batch.count)
             break;
         for (size_t i = 0; good && !ignored && i < batch.count && results->left; i++)
             good = results_take(results, &batch.items[i], err);
     }
-    gremlin_batch_done(run, &batch);
+    gremlin_walkers_done(run, &batch);
     return good && results_flush(results, err);
 }
 

@@ -29,7 +29,7 @@ struct gremlin_walker {
 };
 
 /* Traversers in their order, on the heap of the run. */
-struct gremlin_batch {
+struct gremlin_walkers {
     struct gremlin_walker *items; /* owned */
     size_t count, capacity;
 };
@@ -61,13 +61,13 @@ struct gremlin_step_kind {
     uint32_t flags;
     /* Appends traversers to out, at least one unless there are no more; about `want`. */
     bool (*pull)(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                 struct gremlin_batch *out, struct error *err);
+                 struct gremlin_walkers *out, struct error *err);
     /* Or, of steps that look at one traverser at a time: changes it in place, or drops it. */
     bool (*one)(struct gremlin_run *run, struct gremlin_step *step,
                 struct gremlin_walker *traverser, bool *ret_keep, struct error *err);
     /* Or makes several of one, which is borrowed. */
     bool (*spread)(struct gremlin_run *run, struct gremlin_step *step,
-                   const struct gremlin_walker *traverser, struct gremlin_batch *out,
+                   const struct gremlin_walker *traverser, struct gremlin_walkers *out,
                    struct error *err);
     /* Forgets everything, for the next use of a local child; also at the end. */
     void (*reset)(struct gremlin_run *run, struct gremlin_step *step);
@@ -102,10 +102,10 @@ struct gremlin_step {
     bool impure; /* a child of it writes or has side effects: bulks are taken apart */
     bool merges; /* its input may be put together where it is alike */
 
-    struct gremlin_batch pending; /* input, or output, that was not given yet */
-    size_t at;                    /* the first of it */
-    bool drained;                 /* a barrier has seen its input */
-    bool emitted;                 /* a reducing step has given its result */
+    struct gremlin_walkers pending; /* input, or output, that was not given yet */
+    size_t at;                      /* the first of it */
+    bool drained;                   /* a barrier has seen its input */
+    bool emitted;                   /* a reducing step has given its result */
 
     const struct gremlin_instruction *instruction; /* for explain and profile */
     uint64_t calls, traversers, elements, ns;      /* of profile */
@@ -114,7 +114,7 @@ struct gremlin_step {
 
 struct gremlin_part {
     struct gremlin_step *start, *end;
-    struct gremlin_batch buffer; /* what was pulled and not taken */
+    struct gremlin_walkers buffer; /* what was pulled and not taken */
     size_t at;
     bool barrier, writes, side_effects, chance, stateful;
     bool ahead_able;          /* the first step is an expansion */
@@ -193,21 +193,21 @@ void gremlin_walker_label(struct gremlin_run *run, struct gremlin_walker *traver
                           struct gremlin_value labels);
 bool gremlin_trail_has(const struct gremlin_path *node, struct slice label);
 
-void gremlin_batch_done(struct gremlin_run *run, struct gremlin_batch *batch);
-void gremlin_batch_clear(struct gremlin_batch *batch);
-void gremlin_batch_push(struct gremlin_run *run, struct gremlin_batch *batch,
-                        struct gremlin_walker traverser); /* taken */
+void gremlin_walkers_done(struct gremlin_run *run, struct gremlin_walkers *batch);
+void gremlin_walkers_clear(struct gremlin_walkers *batch);
+void gremlin_walkers_push(struct gremlin_run *run, struct gremlin_walkers *batch,
+                          struct gremlin_walker traverser); /* taken */
 /* Drops the first `count`, which were moved away. */
-void gremlin_batch_forget(struct gremlin_batch *batch, size_t count);
+void gremlin_walkers_forget(struct gremlin_walkers *batch, size_t count);
 /* Puts traversers from `from` on together that are alike but for their bulk. */
-void gremlin_batch_merge(struct gremlin_run *run, struct gremlin_batch *batch, size_t from);
+void gremlin_walkers_merge(struct gremlin_run *run, struct gremlin_walkers *batch, size_t from);
 
 /* part.c */
 bool gremlin_step_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                       struct gremlin_batch *out, struct error *err);
+                       struct gremlin_walkers *out, struct error *err);
 /* All of the input of a step. */
 bool gremlin_step_drain(struct gremlin_run *run, struct gremlin_step *step,
-                        struct gremlin_batch *out, struct error *err);
+                        struct gremlin_walkers *out, struct error *err);
 void gremlin_step_reset(struct gremlin_run *run, struct gremlin_step *step);
 void gremlin_part_reset(struct gremlin_run *run, struct gremlin_part *part);
 void gremlin_part_rearm(struct gremlin_run *run, struct gremlin_part *part);
@@ -218,7 +218,7 @@ bool gremlin_part_next(struct gremlin_run *run, struct gremlin_part *part,
                        struct gremlin_walker *ret_traverser, bool *ret_found, struct error *err);
 /* Everything that comes out, appended. */
 bool gremlin_part_drain(struct gremlin_run *run, struct gremlin_part *part,
-                        struct gremlin_batch *out, struct error *err);
+                        struct gremlin_walkers *out, struct error *err);
 /* Local use: reset, begin with a copy of the traverser (bulk 1). */
 void gremlin_part_begin(struct gremlin_run *run, struct gremlin_part *part,
                         const struct gremlin_walker *traverser);
@@ -233,7 +233,7 @@ bool gremlin_part_value(struct gremlin_run *run, struct gremlin_part *part,
                         bool *ret_found, struct error *err);
 /* Reads in one go what children of a step will ask for. */
 bool gremlin_step_look_ahead(struct gremlin_run *run, struct gremlin_step *step,
-                             const struct gremlin_batch *batch, size_t from, struct error *err);
+                             const struct gremlin_walkers *batch, size_t from, struct error *err);
 void gremlin_step_forget_ahead(struct gremlin_run *run, struct gremlin_step *step);
 
 bool gremlin_by_apply(struct gremlin_run *run, const struct gremlin_by *by,
@@ -308,9 +308,9 @@ bool gremlin_branches_look_ahead(struct gremlin_run *run, struct gremlin_step *s
 /* reduce.c: the one result of a barrier, as a traverser without a past. Takes the value. */
 void gremlin_reduced_push(struct gremlin_run *run, const struct gremlin_step *step,
                           struct gremlin_value value, const uint32_t loops[LOOPS_DEPTH_MAX],
-                          struct gremlin_batch *out);
+                          struct gremlin_walkers *out);
 /* sack.c: puts traversers together that are alike, their sacks by the operator of withSack(). */
-bool gremlin_sacks_merge(struct gremlin_run *run, struct gremlin_batch *batch, struct error *err);
+bool gremlin_sacks_merge(struct gremlin_run *run, struct gremlin_walkers *batch, struct error *err);
 /* strategies.c */
 struct gremlin_side_effect *gremlin_side_effect_get(struct gremlin_run *run,
                                                     struct slice name); /* made if need be */
@@ -326,5 +326,5 @@ bool gremlin_property_passes(struct gremlin_run *run, struct gremlin_value owner
 /* adjacency.c */
 extern const struct gremlin_step_kind step_expand;
 bool gremlin_expand_ahead(struct gremlin_run *run, struct gremlin_step *step,
-                          const struct gremlin_batch *batch, size_t from, struct error *err);
+                          const struct gremlin_walkers *batch, size_t from, struct error *err);
 void gremlin_expand_forget(struct gremlin_run *run, struct gremlin_step *step);

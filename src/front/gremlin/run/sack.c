@@ -71,14 +71,14 @@ static bool sack_join(struct gremlin_run *run, struct gremlin_walker *into,
     return true;
 }
 
-bool gremlin_sacks_merge(struct gremlin_run *run, struct gremlin_batch *batch, struct error *err)
+bool gremlin_sacks_merge(struct gremlin_run *run, struct gremlin_walkers *batch, struct error *err)
 {
     struct gremlin_value index;
     size_t kept = 0;
     bool good = true;
 
     if (!run->sack_merges || run->trail_mode == TRAIL_FULL) {
-        gremlin_batch_merge(run, batch, 0);
+        gremlin_walkers_merge(run, batch, 0);
         return true;
     }
     index = gremlin_map_new(run->heap);

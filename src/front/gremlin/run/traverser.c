@@ -85,23 +85,23 @@ bool gremlin_trail_has(const struct gremlin_path *node, struct slice label)
 
 /* --- Batches --------------------------------------------------------------------------------- */
 
-void gremlin_batch_clear(struct gremlin_batch *batch)
+void gremlin_walkers_clear(struct gremlin_walkers *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
         gremlin_walker_done(&batch->items[i]);
     batch->count = 0;
 }
 
-void gremlin_batch_done(struct gremlin_run *run, struct gremlin_batch *batch)
+void gremlin_walkers_done(struct gremlin_run *run, struct gremlin_walkers *batch)
 {
-    gremlin_batch_clear(batch);
+    gremlin_walkers_clear(batch);
     if (batch->items)
         gremlin_heap_release(run->heap, batch->items, batch->capacity * sizeof *batch->items);
-    *batch = (struct gremlin_batch){0};
+    *batch = (struct gremlin_walkers){0};
 }
 
-void gremlin_batch_push(struct gremlin_run *run, struct gremlin_batch *batch,
-                        struct gremlin_walker traverser)
+void gremlin_walkers_push(struct gremlin_run *run, struct gremlin_walkers *batch,
+                          struct gremlin_walker traverser)
 {
     if (batch->count == batch->capacity) {
         size_t capacity = batch->capacity ? batch->capacity * 2 : 8;
@@ -114,7 +114,7 @@ void gremlin_batch_push(struct gremlin_run *run, struct gremlin_batch *batch,
     batch->items[batch->count++] = traverser;
 }
 
-void gremlin_batch_forget(struct gremlin_batch *batch, size_t count)
+void gremlin_walkers_forget(struct gremlin_walkers *batch, size_t count)
 {
     assert(count <= batch->count);
     batch->count -= count;
@@ -136,7 +136,7 @@ static bool traverser_merges(const struct gremlin_walker *traverser)
     return traverser->value.type < GREMLIN_LIST || gremlin_is_element(traverser->value);
 }
 
-void gremlin_batch_merge(struct gremlin_run *run, struct gremlin_batch *batch, size_t from)
+void gremlin_walkers_merge(struct gremlin_run *run, struct gremlin_walkers *batch, size_t from)
 {
     size_t count = batch->count - from, room = 16, kept = from;
     uint32_t *slots;

@@ -49,7 +49,7 @@ static void elements_are_found_filtered_and_expanded_in_their_order(void **state
          "marko | vadas"},
         {"g.V().has('age',not(lte(29).and(not(eq(27))))).values('name')", "vadas | josh | peter"},
         {"g.V().and(out('knows'),has('age',29)).values('name')", "marko"},
-        {"g.V().has('name','marko').or().has('name','lop').values('name')", "marko | lop"},
+        {"g.V().has('name','marko').or().has('name','lop')", "v[1] | v[3]"},
         {"g.V().not(out()).values('name')", "vadas | lop | ripple"},
         {"g.V().where(out('created').count().is(gt(1))).values('name')", "josh"},
         {"g.V().as('a').out('created').in('created').where(neq('a')).dedup().values('name')"
