@@ -15,8 +15,7 @@ static struct gremlin_value through(struct gremlin_heap *heap, struct arena *are
     struct error err = {0};
 
     assert_ok(gremlin_stored_encode(&value, arena, &stored, &tag, &err), &err);
-    return gremlin_stored_decode(heap, &stored,
-                                 tag.type == DOCUMENT_UNDEFINED ? NULL : &tag);
+    return gremlin_stored_decode(heap, &stored, tag.type == DOCUMENT_UNDEFINED ? NULL : &tag);
 }
 
 static void check_same(struct gremlin_heap *heap, struct arena *arena, struct gremlin_value value)
@@ -68,8 +67,7 @@ static void every_type_survives(void **state UNUSED)
                              map = gremlin_map_new(heap);
 
         for (size_t i = 0; i < count; i++) {
-            struct gremlin_value key =
-                gremlin_string(heap, arena_printf(arena, "key %zu", i));
+            struct gremlin_value key = gremlin_string(heap, arena_printf(arena, "key %zu", i));
 
             gremlin_list_add(all, list[i]);
             gremlin_set_add(set, list[i]);
