@@ -271,7 +271,8 @@ enum option_kind { OPTION_VALUE, OPTION_ANY, OPTION_NONE, OPTION_UNPRODUCTIVE };
 struct option {
     enum option_kind kind;
     struct gremlin_value operand;
-    struct part *question; /* option(T, ...): whether T yields anything of the choice; NULL: operand */
+    struct part
+        *question; /* option(T, ...): whether T yields anything of the choice; NULL: operand */
     struct part *part;
     bool fed; /* something came to it: only then a barrier in it gives anything */
 };

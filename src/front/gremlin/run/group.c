@@ -1,9 +1,9 @@
 /* group, groupCount, tree: of the stream, or as side effects that cap() reads.
  *
  * The value of a group is a traversal over the group's stream: by(count()), by(values('x').sum()).
- * Of by('key'), by(T.id) and by() each traverser gives one value to a list, at once; counts are kept
- * as numbers; only for other traversals the traversers of a group are kept until somebody reads it,
- * and the first result is the group's. */
+ * Of by('key'), by(T.id) and by() each traverser gives one value to a list, at once; counts are
+ * kept as numbers; only for other traversals the traversers of a group are kept until somebody
+ * reads it, and the first result is the group's. */
 #include "front/gremlin/run/compile.h"
 
 struct group_entry {
@@ -65,9 +65,9 @@ static struct group_entry *group_entry(struct run *run, struct group_state *stat
     if (state->count == state->capacity) {
         size_t capacity = state->capacity ? state->capacity * 2 : 16;
 
-        state->entries = gremlin_heap_grow(run->heap, state->entries,
-                                           state->capacity * sizeof *state->entries,
-                                           capacity * sizeof *state->entries);
+        state->entries =
+            gremlin_heap_grow(run->heap, state->entries, state->capacity * sizeof *state->entries,
+                              capacity * sizeof *state->entries);
         state->capacity = capacity;
     }
     state->entries[state->count] = (struct group_entry){0};
@@ -267,8 +267,8 @@ static bool part_counts(const struct gremlin_instruction *by)
 
 bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    struct group *group = STEP_ADD(
-        compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
+    struct group *group =
+        STEP_ADD(compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
 
     if (raw->by_count > 2)
         return REFUSE(err, "The key and value traversals for group()-step have already been set");
@@ -292,8 +292,8 @@ bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err
 
 bool compile_group_count(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    struct group *group = STEP_ADD(
-        compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
+    struct group *group =
+        STEP_ADD(compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
 
     group->form = GROUP_COUNTS;
     if (raw->by_count > 1)
@@ -376,10 +376,10 @@ static const struct step_kind step_tree = {.name = "tree",
                                            .flags = STEP_BARRIER | STEP_NEEDS_PATH,
                                            .pull = tree_pull,
                                            .reset = tree_reset};
-static const struct step_kind step_tree_effect = {
-    .name = "treeSideEffect",
-    .flags = STEP_FILTERS | STEP_SIDE_EFFECT | STEP_NEEDS_PATH,
-    .one = tree_one};
+static const struct step_kind step_tree_effect = {.name = "treeSideEffect",
+                                                  .flags = STEP_FILTERS | STEP_SIDE_EFFECT |
+                                                           STEP_NEEDS_PATH,
+                                                  .one = tree_one};
 
 bool compile_tree(struct compiler *compiler, struct raw *raw, struct error *err)
 {

@@ -133,9 +133,9 @@ static bool properties_spread(struct run *run, struct step *step, const struct t
                       properties->values, &list, err))
         return false;
     for (size_t i = 0; i < gremlin_list(list)->count; i++)
-        batch_push(run, out,
-                   traverser_split(run, traverser,
-                                   gremlin_value_ref(gremlin_list(list)->items[i]), step));
+        batch_push(
+            run, out,
+            traverser_split(run, traverser, gremlin_value_ref(gremlin_list(list)->items[i]), step));
     gremlin_value_unref(list);
     return true;
 }
@@ -192,8 +192,7 @@ static const struct step_kind step_properties = {.name = "properties", .pull = p
 static bool properties_compile(struct compiler *compiler, struct raw *raw, bool values,
                                struct error *err)
 {
-    struct properties *properties =
-        STEP_ADD(compiler, raw, &step_properties, struct properties);
+    struct properties *properties = STEP_ADD(compiler, raw, &step_properties, struct properties);
 
     properties->values = values;
     if (!argument_texts(compiler, raw, 0, &properties->keys, &properties->count, err))

@@ -242,8 +242,8 @@ static bool reduce_compile(struct compiler *compiler, struct raw *raw, enum redu
 {
     size_t from;
     bool local = argument_local(raw, &from);
-    struct reduce *reduce = STEP_ADD(
-        compiler, raw, local ? &step_reduce_local : &step_reduce_free, struct reduce);
+    struct reduce *reduce =
+        STEP_ADD(compiler, raw, local ? &step_reduce_local : &step_reduce_free, struct reduce);
 
     reduce->reduction = reduction;
     if (raw->count > from)
