@@ -384,6 +384,8 @@ static void properties_add(const struct gremlin_element *element, struct slice d
 
         if (!is_wanted(iter.key, keys, count) || (own && !shows(graph, names, iter.key)))
             continue;
+        if (edge && graph && gremlin_graph_key_is(graph, iter.key))
+            continue; /* the source's: it is of the item, not of the edge */
         if (edge)
             edge_property_add(element, &iter, &types, into);
         else

@@ -11,6 +11,7 @@
  *
  * An id is unique under its partition key alone, so rows are matched with vertices by both. */
 #include "front/gremlin/graph/graph_private.h"
+#include "front/gremlin/graph/neighbours.h"
 #include "query/expression/item.h"
 
 #include <stdlib.h>
@@ -207,20 +208,15 @@ static const struct query_expression *select_build(const struct expand *e, bool 
     return &node->head;
 }
 
-/* What is needed of an edge, from either form. */
-struct edge_row {
-    struct gremlin_head head; /* of a tuple: ends, and the label of the other end */
-    struct partition_key key;
-};
-
 static bool tuple_read(const struct expand *e, bool in, struct slice tuple,
-                       struct edge_row *ret_row)
+                       struct gremlin_edge_row *ret_row)
 {
     struct document_value components[PARTITION_PATHS_MAX];
     struct document_iter iter;
     size_t count = 0;
 
-    *ret_row = (struct edge_row){.head = {.edge = true, .in_partition = document_undefined()}};
+    *ret_row =
+        (struct gremlin_edge_row){.head = {.edge = true, .in_partition = document_undefined()}};
     document_iter_init(&iter, tuple);
     for (size_t at = 0; document_iter_next(&iter); at++) {
         if (at == 0)
@@ -244,7 +240,8 @@ static bool tuple_read(const struct expand *e, bool in, struct slice tuple,
     return true;
 }
 
-static bool row_read(const struct expand *e, bool in, struct slice bytes, struct edge_row *ret_row)
+static bool row_read(const struct expand *e, bool in, struct slice bytes,
+                     struct gremlin_edge_row *ret_row)
 {
     if (e->tuples)
         return tuple_read(e, in, bytes, ret_row);
@@ -258,7 +255,7 @@ static bool row_read(const struct expand *e, bool in, struct slice bytes, struct
  * ------------------------------------------------------------------------------------------ */
 
 static bool source_matches(const struct expand *e, const struct source *source,
-                           const struct edge_row *row, bool in)
+                           const struct gremlin_edge_row *row, bool in)
 {
     struct partition_key key;
 
@@ -295,7 +292,7 @@ static bool row_take(void *self, const struct document_value *value, struct erro
 {
     struct query *query = self;
     const struct expand *e = query->expand;
-    struct edge_row row;
+    struct gremlin_edge_row row;
     struct slice bytes = SLICE_NONE, id;
 
     if (!row_read(e, query->in, value->document, &row))
@@ -512,185 +509,6 @@ static int by_input(const void *left, const void *right)
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* --- Neighbours
- * --------------------------------------------------------------------------------------------- */
-
-/* The other ends of the rows of a page. */
-struct neighbours {
-    struct expand *e;
-    const struct row *rows;
-    const struct edge_row *edges;
-    size_t count;
-    struct items_reference *references;
-    size_t *places;                 /* of rows: which reference; SIZE_MAX: it is looked for by id */
-    size_t *first;                  /* of references: the row that asked first */
-    struct gremlin_value *vertices; /* of rows */
-};
-
-static bool is_same_reference(const struct items_reference *a, const struct items_reference *b)
-{
-    return slice_equal(a->id.text, b->id.text) && partition_key_equal(&a->key, &b->key);
-}
-
-static bool other_end(const struct expand *e, const struct edge_row *edge, bool in,
-                      struct items_reference *ret_reference)
-{
-    ret_reference->id = document_string(in ? edge->head.out_id : edge->head.in_id);
-    if (in) {
-        ret_reference->key = edge->key;
-        return true;
-    }
-    return gremlin_partition_key_stored(e->found.graph, &edge->head.in_partition,
-                                        &ret_reference->key);
-}
-
-/* Each vertex once, however many edges lead to it. */
-static size_t references_gather(struct neighbours *n, struct arena *arena)
-{
-    size_t slot_count = 16, count = 0;
-    uint32_t *slots;
-
-    while (slot_count < 2 * n->count)
-        slot_count *= 2;
-    slots = arena_alloc_zero(arena, memory_array_size(slot_count, sizeof *slots));
-    for (size_t i = 0; i < n->count; i++) {
-        struct items_reference *reference = &n->references[count];
-        size_t at;
-
-        n->places[i] = SIZE_MAX;
-        if (!other_end(n->e, &n->edges[i], n->rows[i].in, reference))
-            continue;
-        at = source_hash(reference->id.text) & (slot_count - 1);
-        while (slots[at] && !is_same_reference(&n->references[slots[at] - 1], reference))
-            at = (at + 1) & (slot_count - 1);
-        if (!slots[at])
-            slots[at] = (uint32_t)++count;
-        n->places[i] = slots[at] - 1;
-    }
-    return count;
-}
-
-struct loading {
-    struct expand *e;
-    struct gremlin_value *read; /* of references */
-};
-
-static bool vertex_passes(const struct expand *e, struct slice document)
-{
-    for (size_t i = 0; i < e->vertex_test_count; i++)
-        if (!gremlin_test_holds(e->vertex_tests[i], document))
-            return false;
-    return true;
-}
-
-static bool vertex_take(void *self, size_t reference, struct slice document,
-                        struct error *err UNUSED)
-{
-    struct loading *loading = self;
-    struct gremlin_value element;
-
-    if (!vertex_passes(loading->e, document))
-        return true;
-    element = gremlin_element_of(loading->e->found.graph, document);
-    if (!gremlin_is_null(element) && element.type != GREMLIN_VERTEX) {
-        gremlin_value_unref(element);
-        return true;
-    }
-    loading->read[reference] = element;
-    return true;
-}
-
-static bool neighbours_load(struct neighbours *n, size_t count, struct arena *arena,
-                            struct error *err)
-{
-    struct loading loading = {n->e, ARENA_ARRAY(arena, struct gremlin_value, count)};
-    struct gremlin_fetch fetch = {
-        .references = n->references, .count = count, .take = vertex_take, .self = &loading};
-    bool fine;
-
-    for (size_t i = 0; i < count; i++)
-        loading.read[i] = GREMLIN_NOTHING;
-    fine = !count || gremlin_graph_fetch(n->e->found.graph, &fetch, err);
-    for (size_t i = 0; fine && i < n->count; i++)
-        if (n->places[i] != SIZE_MAX)
-            n->vertices[i] = gremlin_value_ref(loading.read[n->places[i]]);
-    for (size_t i = 0; i < count; i++)
-        gremlin_value_unref(loading.read[i]);
-    return fine;
-}
-
-/* Targets that their edges do not place: by id, among all. */
-static bool neighbours_seek(struct neighbours *n, struct arena *arena, struct error *err)
-{
-    struct gremlin_graph *graph = n->e->found.graph;
-    struct gremlin_reference *references = ARENA_ARRAY(arena, struct gremlin_reference, n->count);
-    struct gremlin_search search = {.kind = GREMLIN_ELEMENT_VERTEX, .references = references};
-    CLEANUP(gremlin_found_free) struct gremlin_found *found = NULL;
-    struct gremlin_page page;
-    bool fine = true;
-
-    for (size_t i = 0; i < n->count; i++)
-        if (n->places[i] == SIZE_MAX)
-            references[search.reference_count++] = (struct gremlin_reference){
-                gremlin_string(graph->options.heap, n->edges[i].head.in_id), GREMLIN_NOTHING};
-    if (!search.reference_count)
-        return true;
-    fine = gremlin_graph_search(graph, &search, &found, err);
-    for (size_t i = 0; i < search.reference_count; i++)
-        gremlin_value_unref(references[i].id);
-    do {
-        if (!fine || !gremlin_found_next(found, 0, &page, err))
-            return false;
-        for (size_t i = 0; i < n->count; i++) {
-            for (size_t k = 0; n->places[i] == SIZE_MAX && k < page.count; k++) {
-                if (!gremlin_is_text(gremlin_element(page.elements[k])->id,
-                                     n->edges[i].head.in_id) ||
-                    !vertex_passes(n->e,
-                                   gremlin_element_document(gremlin_element(page.elements[k]))))
-                    continue;
-                gremlin_value_unref(n->vertices[i]);
-                n->vertices[i] = gremlin_value_ref(page.elements[k]);
-            }
-        }
-    } while (page.count);
-    return true;
-}
-
-static struct gremlin_value neighbour_head(struct expand *e, const struct edge_row *edge, bool in)
-{
-    struct gremlin_graph *graph = e->found.graph;
-    struct partition_key key = edge->key;
-    struct gremlin_value id, label, partition = GREMLIN_NOTHING, vertex;
-    struct slice text = in ? edge->head.out_label : edge->head.in_label;
-    bool placed = in || gremlin_partition_key_stored(graph, &edge->head.in_partition, &key);
-
-    if (graph->bound && (!placed || !partition_key_starts_with(&key, &graph->only)))
-        return GREMLIN_NOTHING;
-    if (graph->key_count && placed)
-        partition = gremlin_value_ref(gremlin_partition_value(graph, key.components, key.count));
-    id = gremlin_string(graph->options.heap, in ? edge->head.out_id : edge->head.in_id);
-    label = gremlin_value_ref(gremlin_label_value(graph, text.data ? text : SLICE("vertex")));
-    vertex = gremlin_vertex_head(graph, id, label, partition);
-    gremlin_value_unref(id);
-    gremlin_value_unref(label);
-    gremlin_value_unref(partition);
-    return vertex;
-}
-
-static bool neighbours_find(struct neighbours *n, bool heads, struct arena *arena,
-                            struct error *err)
-{
-    for (size_t i = 0; i < n->count; i++)
-        n->vertices[i] =
-            heads ? neighbour_head(n->e, &n->edges[i], n->rows[i].in) : GREMLIN_NOTHING;
-    if (heads)
-        return true;
-    n->references = ARENA_ARRAY(arena, struct items_reference, n->count + 1);
-    n->places = ARENA_ARRAY(arena, size_t, n->count);
-    return neighbours_load(n, references_gather(n, arena), arena, err) &&
-           neighbours_seek(n, arena, err);
-}
-
 /* --- Giving ------------------------------------------------------------------------------------
  */
 
@@ -704,14 +522,21 @@ static void edges_give(struct expand *e, const struct row *rows, size_t count)
 static bool vertices_give(struct expand *e, const struct row *rows, size_t count, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct edge_row *edges = ARENA_ARRAY(arena, struct edge_row, count);
-    struct neighbours n = {.e = e, .rows = rows, .edges = edges, .count = count};
+    struct gremlin_edge_row *edges = ARENA_ARRAY(arena, struct gremlin_edge_row, count);
+    struct gremlin_neighbours n = {.graph = e->found.graph,
+                                   .edges = edges,
+                                   .count = count,
+                                   .heads = !e->loads,
+                                   .tests = e->vertex_tests,
+                                   .test_count = e->vertex_test_count,
+                                   .vertices = ARENA_ARRAY(arena, struct gremlin_value, count)};
     bool fine;
 
-    n.vertices = ARENA_ARRAY(arena, struct gremlin_value, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         (void)row_read(e, rows[i].in, rows[i].bytes, &edges[i]);
-    fine = neighbours_find(&n, !e->loads, arena, err);
+        edges[i].in = rows[i].in;
+    }
+    fine = gremlin_neighbours_find(&n, arena, err);
     for (size_t i = 0; i < count; i++) {
         if (!fine || gremlin_is_null(n.vertices[i])) {
             gremlin_value_unref(n.vertices[i]);
@@ -904,44 +729,5 @@ bool gremlin_graph_count_edges(struct gremlin_graph *graph, const struct gremlin
         for (size_t i = 0; i < page.count; i++)
             counts[page.inputs[i]]++;
     } while (page.count);
-    return true;
-}
-
-/* --- Ends and heads
- * -------------------------------------------------------------------------------- */
-
-static struct gremlin_value end_of(struct gremlin_graph *graph, struct gremlin_value edge, bool in)
-{
-    const struct gremlin_end *end = in ? &gremlin_edge(edge)->in : &gremlin_edge(edge)->out;
-    struct gremlin_value label =
-        gremlin_is_null(end->label) ? gremlin_label_value(graph, SLICE("vertex")) : end->label;
-
-    return gremlin_vertex_head(graph, end->id, label, end->partition);
-}
-
-bool gremlin_graph_ends(struct gremlin_graph *graph, const struct gremlin_value *edges,
-                        size_t count, enum gremlin_reach which, bool heads,
-                        struct gremlin_value *ret_vertices, struct error *err)
-{
-    CLEANUP(memory_free) bool *gone = NULL;
-    size_t total = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (which != GREMLIN_REACH_IN)
-            ret_vertices[total++] = end_of(graph, edges[i], false);
-        if (which != GREMLIN_REACH_OUT)
-            ret_vertices[total++] = end_of(graph, edges[i], true);
-    }
-    if (heads || !total)
-        return true;
-    gone = memory_alloc_zero(total);
-    if (!gremlin_graph_load(graph, ret_vertices, total, gone, err)) {
-        for (size_t i = 0; i < total; i++)
-            gremlin_value_unref(ret_vertices[i]);
-        return false;
-    }
-    for (size_t i = 0; i < total; i++)
-        if (gone[i])
-            gremlin_value_replace_take(&ret_vertices[i], GREMLIN_NOTHING);
     return true;
 }

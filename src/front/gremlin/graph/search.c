@@ -525,8 +525,17 @@ static bool plan_count(const struct search *search, const struct query_expressio
     return true;
 }
 
-/* Vertices are what is no edge: all items that satisfy the conditions, without the edges that do.
- * Both are counted by index, where the conditions alone would have every item looked at. */
+/* Are labels all that is asked for? Then an index has all that counting takes. */
+static bool asks_labels_alone(const struct gremlin_search *asked)
+{
+    for (size_t i = 0; i < asked->condition_count; i++)
+        if (asked->conditions[i].kind != GREMLIN_CONDITION_LABEL)
+            return false;
+    return true;
+}
+
+/* Vertices are what is no edge: all items with the labels, without the edges that have them. Both
+ * are counted by index, where asking for no mark of an edge would have every item looked at. */
 static bool vertices_count(struct search *search, uint64_t *ret_count, struct error *err)
 {
     struct query_build build = {
@@ -573,7 +582,7 @@ bool gremlin_graph_count(struct gremlin_graph *graph, const struct gremlin_searc
     if (asked->references || asked->limit)
         return found_count(found, ret_count, err);
     search = (struct search *)found;
-    if (asked->kind == GREMLIN_ELEMENT_VERTEX)
+    if (asked->kind == GREMLIN_ELEMENT_VERTEX && asks_labels_alone(asked))
         return vertices_count(search, ret_count, err);
     build = (struct query_build){
         .arena = found->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_SQL};

@@ -305,6 +305,7 @@ static void extended_types_are_read(void **state UNUSED)
         {"{\"@type\":\"g:Bytecode\",\"@value\":{\"source\":[[\"CardinalityValueTraversal\",{"
          "\"@type\":\"g:Cardinality\",\"@value\":\"list\"},\"x\"]]}}",
          "list(x)"},
+        {"{\"@type\":\"g:Int64\",\"@value\":\"-27\"}", "-27"}, /* the driver for JavaScript */
         {"\"\\u00e4\\ud83d\\ude00\\n\"", "\xC3\xA4\xF0\x9F\x98\x80\n"},
     };
 
@@ -406,7 +407,7 @@ static void broken_json_is_refused(void **state UNUSED)
 static void wrong_contents_are_refused(void **state UNUSED)
 {
     static const char *const rows[] = {
-        "{\"@type\":\"g:Int32\",\"@value\":\"1\"}",
+        "{\"@type\":\"g:Int32\",\"@value\":\"x\"}",
         "{\"@type\":\"g:Int32\",\"@value\":2147483648}",
         "{\"@type\":\"g:Int32\",\"@value\":1.5}",
         "{\"@type\":\"gx:Byte\",\"@value\":128}",

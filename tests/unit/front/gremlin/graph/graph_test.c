@@ -635,6 +635,29 @@ static void rules_of_the_partition_key_hold(void **state)
     gremlin_value_unref(same);
 }
 
+static void edges_do_not_show_the_key_they_are_kept_under(void **state)
+{
+    struct graph_bench *bench = *state;
+    CLEANUP(gremlin_graph_free) struct gremlin_graph *graph = NULL;
+    struct gremlin_condition kept = {.kind = GREMLIN_CONDITION_PROPERTY, .key = SLICE("pk")};
+    struct gremlin_value found;
+
+    graph_bench_container(bench, "keyed", "\"/pk\"", 8);
+    graph = graph_bench_graph(bench, "keyed");
+    modern(bench, graph, true);
+    found = find(bench, graph, GREMLIN_ELEMENT_EDGE, "7");
+    assert_string_equal(values(bench, found, "pk"), "");
+    gremlin_value_unref(found);
+    kept.operand = text(bench, "marko");
+    assert_string_equal(search(bench, graph,
+                               &(struct gremlin_search){.kind = GREMLIN_ELEMENT_EDGE,
+                                                        .conditions = &kept,
+                                                        .condition_count = 1},
+                               true),
+                        "7 8 9");
+    gremlin_value_unref(kept.operand);
+}
+
 static void graphs_refuse_keys_that_edges_cannot_share(void **state)
 {
     static const char *const definitions[] = {
@@ -899,6 +922,7 @@ int main(void)
         STORY(a_dropped_vertex_takes_its_edges_along),
         STORY(properties_have_cardinalities),
         STORY(rules_of_the_partition_key_hold),
+        STORY(edges_do_not_show_the_key_they_are_kept_under),
         STORY(graphs_refuse_keys_that_edges_cannot_share),
         STORY(hierarchical_keys_route),
         STORY(items_of_the_nosql_api_are_vertices),
