@@ -563,23 +563,6 @@ static bool property_fits(struct gremlin_value object, const struct gremlin_reso
     return true;
 }
 
-/* A vertex property in hand holds its meta-properties: it gets those that are stored now. */
-static bool metas_refresh(struct gremlin_run *run, struct gremlin_value property, struct error *err)
-{
-    struct gremlin_value vertex = gremlin_vertex_property(property)->vertex;
-    struct slice key = gremlin_bytes(gremlin_element(property)->label);
-    struct gremlin_properties *found = gremlin_properties_new(run->heap, 0);
-    bool good = gremlin_element_select(vertex, &key, 1, found, err);
-
-    for (size_t i = 0; good && i < found->count; i++)
-        if (gremlin_equal(found->slots[i].id, gremlin_element(property)->id)) {
-            gremlin_element_set_take(property, gremlin_object_ref(found->slots[i].meta));
-            break;
-        }
-    gremlin_properties_unref(found);
-    return good;
-}
-
 static bool property_one(struct gremlin_run *run, struct gremlin_step *step,
                          struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
@@ -592,8 +575,6 @@ static bool property_one(struct gremlin_run *run, struct gremlin_step *step,
            property_fits(traverser->value, &resolved, err) &&
            (!resolved.count || gremlin_graph_assign(run->graph, &traverser->value, resolved.items,
                                                     resolved.count, err));
-    if (good && traverser->value.type == GREMLIN_VERTEX_PROPERTY)
-        good = metas_refresh(run, traverser->value, err);
     gremlin_resolved_release(run, &resolved);
     return good;
 }
