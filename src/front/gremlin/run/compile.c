@@ -79,7 +79,11 @@ static struct raw *ends_owner(struct compiler *compiler, struct raw *last)
 static bool modulate(struct compiler *compiler, struct raw *last, struct waiting *waiting,
                      const struct gremlin_instruction *in, bool *ret_taken, struct error *err)
 {
-    bool repeated = last && last->row && last->row->takes & TAKES_REPEAT;
+    /* A repeat() takes one emit(), and one until() or times(); a further one is the next
+     * repeat()'s. */
+    bool repeated = last && last->row && last->row->takes & TAKES_REPEAT && !waiting->times &&
+                    !waiting->until && !waiting->emit;
+    bool ends = repeated && !last->times && !last->until;
 
     *ret_taken = true;
     if (slice_equal(in->name, SLICE("by"))) {
@@ -106,11 +110,11 @@ static bool modulate(struct compiler *compiler, struct raw *last, struct waiting
             return false;
         last->to = in;
     } else if (slice_equal(in->name, SLICE("times"))) {
-        *(repeated ? &last->times : &waiting->times) = in;
+        *(ends ? &last->times : &waiting->times) = in;
     } else if (slice_equal(in->name, SLICE("until"))) {
-        *(repeated ? &last->until : &waiting->until) = in;
+        *(ends ? &last->until : &waiting->until) = in;
     } else if (slice_equal(in->name, SLICE("emit"))) {
-        *(repeated ? &last->emit : &waiting->emit) = in;
+        *(repeated && !last->emit ? &last->emit : &waiting->emit) = in;
     } else {
         *ret_taken = false;
     }
@@ -444,8 +448,7 @@ static void flags_inherit(struct run *run, struct step *step, const struct part 
 
 void step_own(struct compiler *compiler, struct step *step, struct part *part)
 {
-    struct part **grown =
-        ARENA_ARRAY(compiler->run->arena, struct part *, step->part_count + 1);
+    struct part **grown = ARENA_ARRAY(compiler->run->arena, struct part *, step->part_count + 1);
 
     if (step->part_count)
         memcpy(grown, step->parts, step->part_count * sizeof *grown);
@@ -628,10 +631,10 @@ static bool raw_in(const struct raw *raw, const char *const *names)
 
 bool heads_suffice(const struct compiler *compiler)
 {
-    static const char *const enough[] = {"out",   "in",    "both", "outE",  "inE",
-                                         "bothE", "id",    "label", "count", NULL};
-    static const char *const through[] = {"dedup", "limit",      "range",      "skip",
-                                          "tail",  "simplePath", "cyclicPath", "barrier", NULL};
+    static const char *const enough[] = {"out",   "in", "both",  "outE",  "inE",
+                                         "bothE", "id", "label", "count", NULL};
+    static const char *const through[] = {"dedup",      "limit",      "range",   "skip", "tail",
+                                          "simplePath", "cyclicPath", "barrier", NULL};
 
     for (size_t i = compiler->index + 1; i < compiler->count; i++) {
         const struct raw *raw = &compiler->raws[i];
