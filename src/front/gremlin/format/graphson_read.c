@@ -69,8 +69,8 @@ static bool whole_read(struct gremlin_graphson *reader, uint32_t at, enum gremli
         read = whole_text_read(gremlin_token_text(&reader->tokens, at), &number);
     else
         read = is_kind(reader, at, GREMLIN_TOKEN_NUMBER) && number_read(reader, at, &number);
-    if (!read || !gremlin_number_long(number, &whole) || whole > max[type] || whole < -max[type] - 1 ||
-        (number.type == GREMLIN_DOUBLE && number.real != (double)whole))
+    if (!read || !gremlin_number_long(number, &whole) || whole > max[type] ||
+        whole < -max[type] - 1 || (number.type == GREMLIN_DOUBLE && number.real != (double)whole))
         return gremlin_graphson_refuse(reader, gremlin_type_name(type));
     *ret_value = gremlin_integer(type, whole);
     return true;
