@@ -282,7 +282,8 @@ static void bare_init(struct bare *bare, const char *path, bool group)
 {
     rocksdb_cache_t *cache = rocksdb_cache_create_lru(64 << 20);
     struct error err;
-    rocksdb_options_t *options = rocks_options_new(&(struct engine_options){0}, false, cache, &err);
+    rocksdb_options_t *options = rocks_options_new(
+        rocks_sizes_of(0, &(struct rocks_sizes){0}).write_buffer, false, cache, &err);
     char *failure = NULL;
 
     must(options != NULL, &err);

@@ -28,6 +28,10 @@ enum {
 static_assert(sizeof DATE_BLANK - 1 == CLOCK_HTTP_DATE_LEN, "room for a date");
 
 static const char id_begin[] = "{\"id\":\"", tenant_begin[] = "\",\"tenant\":\"";
+/* Properties whose values differ from item to item if that is asked for. */
+static const char *const varied_begin[] = {"\"name\":\"",  "\"street\":\"", "\"city\":\"",
+                                           "\"mail\":\"",  "\"phone\":\"",  "\"company\":\"",
+                                           "\"tags\":[\"", "\"notes\":\""};
 static const char *const container_names[] = {"items", "keyed"};
 static const char *const container_policies[] = {
     "", ",\"indexingPolicy\":{\"indexingMode\":\"none\",\"automatic\":false}"};
@@ -45,14 +49,16 @@ struct head {
 
 struct template
 {
-    struct buf bytes; /* headers of a create, JSON and a NUL */
-    size_t json;      /* begins there */
+    struct buf bytes;                       /* headers of a create, JSON and a NUL */
+    size_t json;                            /* begins there */
+    size_t varied[ARRAY_LEN(varied_begin)]; /* values begin there */
 };
 
 struct cosmos_requests {
     uint8_t secret[SECRET_MAX];
     size_t secret_len;
-    struct head reads[COSMOS_CONTAINERS], creates[COSMOS_CONTAINERS];
+    struct head reads[COSMOS_CONTAINERS], creates[COSMOS_CONTAINERS], bulk;
+    bool distinct;
     char id[ID_LEN + 1], tenant[TENANT_LEN + 1];
     struct template templates[COSMOS_TEMPLATES];
 };
@@ -68,11 +74,12 @@ static uint8_t *blank_find(const struct buf *in, const char *blank)
     return at;
 }
 
-/* The verb in capitals; link is what is signed for path. */
+/* The verb in capitals, BULK: a POST of many items; link is what is signed for path. */
 static void head_init(struct head *head, const char *verb, const char *path, const char *type,
                       const char *link)
 {
-    bool item = strstr(path, ID_BLANK), items = strcmp(type, "docs") == 0;
+    bool item = strstr(path, ID_BLANK), bulk = strcmp(verb, "BULK") == 0;
+    bool items = !bulk && strcmp(type, "docs") == 0;
 
     *head = (struct head){0};
     buf_init(&head->bytes, BUF_DEFAULT_MAX);
@@ -80,7 +87,12 @@ static void head_init(struct head *head, const char *verb, const char *path, con
                "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"
                "x-ms-version: 2020-07-15\r\nConnection: keep-alive\r\nx-ms-date: " DATE_BLANK
                "\r\n",
-               verb, path);
+               bulk ? "POST" : verb, path);
+    if (bulk)
+        BUF_APPEND(&head->bytes, "x-ms-cosmos-is-batch-request: True\r\n"
+                                 "x-ms-cosmos-batch-atomic: False\r\n"
+                                 "x-ms-cosmos-batch-continue-on-error: True\r\n"
+                                 "Prefer: return=minimal\r\n");
     if (items)
         BUF_APPEND(&head->bytes, "x-ms-documentdb-partitionkey: [\"" TENANT_BLANK "\"]\r\n");
     BUF_APPEND(&head->bytes, "Authorization: type%3Dmaster%26ver%3D1.0%26sig%3D");
@@ -186,6 +198,10 @@ static void template_make(struct template *template, uint64_t n)
                   sizeof tenant_begin - 1) == 0);
     body_append(buf_slice(&json), &template->bytes);
     template->json = template->bytes.len - json.len;
+    for (size_t i = 0; i < ARRAY_LEN(varied_begin); i++)
+        template->varied[i] =
+            (size_t)(blank_find(&template->bytes, varied_begin[i]) - template->bytes.data) +
+            strlen(varied_begin[i]);
     buf_append_byte(&template->bytes, '\0');
 }
 
@@ -219,6 +235,8 @@ struct cosmos_requests *cosmos_requests_new(const char *key)
         snprintf(path, sizeof path, "/%s/docs/" ID_BLANK, link);
         head_init(&requests->reads[i], "GET", path, "docs", path + 1);
     }
+    head_init(&requests->bulk, "BULK", "/dbs/bench/colls/items/docs", "docs",
+              "dbs/bench/colls/items");
     return requests;
 }
 
@@ -230,6 +248,7 @@ void cosmos_requests_free(struct cosmos_requests *requests)
         head_done(&requests->reads[i]);
         head_done(&requests->creates[i]);
     }
+    head_done(&requests->bulk);
     memory_free(requests);
 }
 
@@ -269,6 +288,23 @@ static void digits_print(char *to, size_t count, uint64_t n)
     }
 }
 
+void cosmos_requests_distinct(struct cosmos_requests *requests)
+{
+    requests->distinct = true;
+}
+
+/* Eight digits in the place of the first letters, in another order for each property. */
+static void values_vary(struct template *template, uint64_t n)
+{
+    static const uint32_t steps[] = {10000019, 30000001, 50000017, 70000027,
+                                     90000049, 11000027, 13000027, 17000023};
+
+    static_assert(ARRAY_LEN(steps) == ARRAY_LEN(varied_begin), "one for each");
+    for (size_t i = 0; i < ARRAY_LEN(varied_begin); i++)
+        digits_print((char *)template->bytes.data + template->varied[i], 8,
+                     n * steps[i] % 100000000);
+}
+
 struct cosmos_item cosmos_item_parts(struct cosmos_requests *requests, uint64_t n)
 {
     struct template *template = &requests->templates[n % COSMOS_TEMPLATES];
@@ -278,6 +314,8 @@ struct cosmos_item cosmos_item_parts(struct cosmos_requests *requests, uint64_t 
 
     digits_print(id + ID_LEN - 9, 9, n);
     digits_print(tenant + TENANT_LEN - 6, 6, n / 10);
+    if (requests->distinct)
+        values_vary(template, n);
     memcpy(requests->id, id, ID_LEN);
     memcpy(requests->tenant, tenant, TENANT_LEN);
     return (struct cosmos_item){requests->tenant, requests->id,
@@ -292,6 +330,27 @@ void cosmos_item_create(struct cosmos_requests *requests, enum cosmos_container 
 
     head_append(requests, &requests->creates[container], &item, out);
     buf_append(out, rest->data, rest->len - 1); /* without its NUL */
+}
+
+void cosmos_items_create(struct cosmos_requests *requests, uint64_t first, size_t count,
+                         struct buf *out)
+{
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct cosmos_item item = cosmos_item_parts(requests, first + i);
+
+        buf_printf(&body,
+                   "%s{\"operationType\":\"Create\",\"partitionKey\":\"[\\\"%s\\\"]\","
+                   "\"resourceBody\":",
+                   i ? "," : "[", item.tenant);
+        buf_append_slice(&body, item.json);
+        BUF_APPEND(&body, "}");
+    }
+    BUF_APPEND(&body, "]");
+    head_append(requests, &requests->bulk, NULL, out);
+    body_append(buf_slice(&body), out);
 }
 
 void cosmos_item_read(struct cosmos_requests *requests, enum cosmos_container container, uint64_t n,

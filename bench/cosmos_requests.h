@@ -21,6 +21,10 @@ struct cosmos_requests; /* opaque, owned */
 struct cosmos_requests *cosmos_requests_new(const char *key);
 void cosmos_requests_free(struct cosmos_requests *requests);
 
+/* From now on the values of items differ from item to item, where they were those of 256: an index
+ * has as many values as items. */
+void cosmos_requests_distinct(struct cosmos_requests *requests);
+
 /* Each appends one request. throughput is RU/s of the container. */
 void cosmos_database_create(struct cosmos_requests *requests, struct buf *out);
 void cosmos_container_create(struct cosmos_requests *requests, enum cosmos_container container,
@@ -29,6 +33,9 @@ void cosmos_item_create(struct cosmos_requests *requests, enum cosmos_container 
                         uint64_t n, struct buf *out);
 void cosmos_item_read(struct cosmos_requests *requests, enum cosmos_container container, uint64_t n,
                       struct buf *out);
+/* Items first to first + count - 1 of the indexed container in one bulk request, each alone. */
+void cosmos_items_create(struct cosmos_requests *requests, uint64_t first, size_t count,
+                         struct buf *out);
 /* The same item of the indexed container by a query for its id, in its partition key. */
 void cosmos_item_query(struct cosmos_requests *requests, uint64_t n, struct buf *out);
 

@@ -396,8 +396,9 @@ static void bare_open(struct bare *bare, const char *path)
     char *failure = NULL;
     struct error err;
 
-    *bare = (struct bare){.options =
-                              rocks_options_new(&(struct engine_options){0}, false, cache, &err)};
+    *bare = (struct bare){
+        .options = rocks_options_new(rocks_sizes_of(0, &(struct rocks_sizes){0}).write_buffer,
+                                     false, cache, &err)};
     bench_must(bare->options != NULL, &err);
     rocksdb_cache_destroy(cache);
     bare->db = rocksdb_open(bare->options, path, &failure);

@@ -19,7 +19,7 @@ void load_fail(const char *format, ...)
 {
     va_list args;
 
-    fprintf(stderr, "rest_bench: ");
+    fprintf(stderr, "bench: ");
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
@@ -101,12 +101,16 @@ struct run {
     const struct load_client *client;
     struct load_result *result;
     uint64_t end_ns;
+    uint64_t left; /* requests that may still be sent */
     size_t in_flight;
     uint64_t sent_ns[LOAD_CONNECTIONS_MAX];
 };
 
 static void request_send(struct run *run, size_t connection, uint64_t now_ns)
 {
+    if (!run->left)
+        return;
+    run->left--;
     run->sent_ns[connection] = now_ns;
     run->client->send(run->client->context, connection);
     run->in_flight++;
@@ -159,12 +163,9 @@ static double server_settle(pid_t server)
     return before_s;
 }
 
-void load_run(const struct load_client *client, pid_t server, size_t connections, double seconds,
-              struct load_result *result)
+static int connections_open(const struct load_client *client, size_t connections)
 {
-    struct run run = {.client = client, .result = result};
     int poll = epoll_create1(EPOLL_CLOEXEC);
-    double server_begin_s, begin_s;
 
     assert(connections <= LOAD_CONNECTIONS_MAX);
     for (size_t i = 0; i < connections; i++) {
@@ -173,8 +174,23 @@ void load_run(const struct load_client *client, pid_t server, size_t connections
         if (epoll_ctl(poll, EPOLL_CTL_ADD, client->open(client->context, i), &event) != 0)
             load_fail("epoll does not take connection %zu", i);
     }
-    server_begin_s = load_cpu_s(server);
-    begin_s = thread_cpu_s();
+    return poll;
+}
+
+static void connections_close(const struct load_client *client, size_t connections, int poll)
+{
+    for (size_t i = 0; i < connections; i++)
+        client->close(client->context, i);
+    close(poll);
+}
+
+void load_run(const struct load_client *client, pid_t server, size_t connections, double seconds,
+              struct load_result *result)
+{
+    struct run run = {.client = client, .result = result, .left = UINT64_MAX};
+    int poll = connections_open(client, connections);
+    double server_begin_s = load_cpu_s(server), begin_s = thread_cpu_s();
+
     run.end_ns = clock_monotonic_ns() + (uint64_t)(seconds * 1e9);
     for (size_t i = 0; i < connections; i++)
         request_send(&run, i, clock_monotonic_ns());
@@ -182,7 +198,39 @@ void load_run(const struct load_client *client, pid_t server, size_t connections
     result->generator_cpu_s += thread_cpu_s() - begin_s;
     result->server_cpu_s += server_settle(server) - server_begin_s;
     result->seconds += seconds;
+    connections_close(client, connections, poll);
+}
+
+void load_run_count(const struct load_client *client, pid_t server, size_t connections,
+                    uint64_t requests, struct load_result *result)
+{
+    struct run run = {.client = client, .result = result, .left = requests, .end_ns = UINT64_MAX};
+    int poll = connections_open(client, connections);
+    double server_begin_s = load_cpu_s(server), begin_s = thread_cpu_s();
+    uint64_t begin_ns = clock_monotonic_ns();
+
     for (size_t i = 0; i < connections; i++)
-        client->close(client->context, i);
-    close(poll);
+        request_send(&run, i, clock_monotonic_ns());
+    poll_until_done(&run, poll);
+    result->seconds += (double)(clock_monotonic_ns() - begin_ns) / 1e9;
+    result->generator_cpu_s += thread_cpu_s() - begin_s;
+    result->server_cpu_s += load_cpu_s(server) - server_begin_s;
+    connections_close(client, connections, poll);
+}
+
+double load_wait_quiet(pid_t server)
+{
+    enum { STEP_MS = 250, QUIET_STEPS = 4 };
+    uint64_t begin_ns = clock_monotonic_ns();
+    double before_s = load_cpu_s(server);
+
+    for (int quiet = 0; quiet < QUIET_STEPS;) {
+        double now_s;
+
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+        now_s = load_cpu_s(server);
+        quiet = now_s - before_s < STEP_MS / 1e3 * SETTLE_QUIET ? quiet + 1 : 0;
+        before_s = now_s;
+    }
+    return (double)(clock_monotonic_ns() - begin_ns) / 1e9 - QUIET_STEPS * STEP_MS / 1e3;
 }

@@ -34,6 +34,14 @@ struct load_result {
 void load_run(const struct load_client *client, pid_t server, size_t connections, double seconds,
               struct load_result *result);
 
+/* The same until so many requests were answered, however long that takes; it does not wait for the
+ * server to be quiet. */
+void load_run_count(const struct load_client *client, pid_t server, size_t connections,
+                    uint64_t requests, struct load_result *result);
+
+/* Waits until the server is quiet for a while: compaction and all. Returns how long that took. */
+double load_wait_quiet(pid_t server);
+
 /* CPU time of a process and its living and dead children, in seconds. */
 double load_cpu_s(pid_t process);
 

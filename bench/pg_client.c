@@ -17,7 +17,7 @@ struct pg_client {
     char url[256];
     struct cosmos_requests *requests;
     enum cosmos_container container; /* what the connections are asked now */
-    bool writes;
+    bool writes, fills;
     uint64_t (*next)(void *context);
     void *context;
     PGconn *connections[LOAD_CONNECTIONS_MAX]; /* NULL: not made yet */
@@ -92,6 +92,18 @@ static void statements_prepare(PGconn *connection, enum cosmos_container contain
     statement_prepare(connection, creates[container], sql);
 }
 
+static void fill_prepare(PGconn *connection)
+{
+    CLEANUP(buf_done) struct buf sql;
+
+    buf_init(&sql, BUF_DEFAULT_MAX);
+    buf_printf(&sql, "INSERT INTO %s (pk, id, doc) VALUES ", tables[COSMOS_INDEXED]);
+    for (int i = 0; i < PG_FILL_ROWS; i++)
+        buf_printf(&sql, "%s($%d, $%d, $%d)", i ? ", " : "", 3 * i + 1, 3 * i + 2, 3 * i + 3);
+    buf_append_byte(&sql, '\0');
+    statement_prepare(connection, "fill", (const char *)sql.data);
+}
+
 static int connection_open(void *context, size_t index)
 {
     struct pg_client *pg = context;
@@ -103,13 +115,13 @@ static int connection_open(void *context, size_t index)
             load_fail("PostgreSQL: %s", PQerrorMessage(connection));
         for (size_t i = 0; i < COSMOS_CONTAINERS; i++)
             statements_prepare(connection, (enum cosmos_container)i);
+        fill_prepare(connection);
     }
     return PQsocket(connection);
 }
 
-static void request_send(void *context, size_t index)
+static void row_send(struct pg_client *pg, size_t index)
 {
-    struct pg_client *pg = context;
     const struct cosmos_item item = cosmos_item_parts(pg->requests, pg->next(pg->context));
     const char *const values[] = {item.tenant, item.id, (const char *)item.json.data};
 
@@ -118,6 +130,38 @@ static void request_send(void *context, size_t index)
     if (PQsendQueryPrepared(pg->connections[index], statement, pg->writes ? 3 : 2, values, NULL,
                             NULL, 0) != 1)
         load_fail("PostgreSQL: %s", PQerrorMessage(pg->connections[index]));
+}
+
+static void rows_send(struct pg_client *pg, size_t index)
+{
+    static_assert((int)PG_FILL_ROWS <= (int)COSMOS_TEMPLATES,
+                  "the JSON of each has a place of its own");
+    char names[PG_FILL_ROWS][2][24];
+    const char *values[3 * PG_FILL_ROWS];
+    uint64_t first = pg->next(pg->context);
+
+    for (size_t i = 0; i < PG_FILL_ROWS; i++) {
+        const struct cosmos_item item = cosmos_item_parts(pg->requests, first + i);
+
+        snprintf(names[i][0], sizeof names[i][0], "%s", item.tenant);
+        snprintf(names[i][1], sizeof names[i][1], "%s", item.id);
+        values[3 * i] = names[i][0];
+        values[3 * i + 1] = names[i][1];
+        values[3 * i + 2] = (const char *)item.json.data;
+    }
+    if (PQsendQueryPrepared(pg->connections[index], "fill", 3 * PG_FILL_ROWS, values, NULL, NULL,
+                            0) != 1)
+        load_fail("PostgreSQL: %s", PQerrorMessage(pg->connections[index]));
+}
+
+static void request_send(void *context, size_t index)
+{
+    struct pg_client *pg = context;
+
+    if (pg->fills)
+        rows_send(pg, index);
+    else
+        row_send(pg, index);
 }
 
 static bool answer_receive(void *context, size_t index)
@@ -149,7 +193,17 @@ struct load_client pg_client_load(struct pg_client *pg, enum cosmos_container co
 {
     pg->container = container;
     pg->writes = writes;
+    pg->fills = false;
     pg->next = next;
     pg->context = context;
     return (struct load_client){pg, connection_open, request_send, answer_receive, connection_keep};
+}
+
+struct load_client pg_client_fill(struct pg_client *pg, uint64_t (*next)(void *context),
+                                  void *context)
+{
+    struct load_client client = pg_client_load(pg, COSMOS_INDEXED, true, next, context);
+
+    pg->fills = true;
+    return client;
 }

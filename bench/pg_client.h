@@ -24,3 +24,9 @@ pid_t pg_client_server(const struct pg_client *pg);
  * and stay. */
 struct load_client pg_client_load(struct pg_client *pg, enum cosmos_container container,
                                   bool writes, uint64_t (*next)(void *context), void *context);
+
+/* The same for statements that insert many rows into the indexed table. next gives the number of
+ * the first. */
+enum { PG_FILL_ROWS = 100 };
+struct load_client pg_client_fill(struct pg_client *pg, uint64_t (*next)(void *context),
+                                  void *context);

@@ -1,7 +1,7 @@
 /* A container is given another partition key under clients that go on reading and writing: what
  * they notice of it.
  *
- * REKEY_BENCH_MB=1024 makes it that large, a million items; the default is 64. Half of the
+ * REKEY_BENCH_MB=1024 makes it that large, a million items; the default is a tenth. Half of the
  * operations are point reads, half replace an item. Migrations copy as fast as they can: throttled
  * (migration.bytes_per_second) they take longer and are noticed less. Every path is indexed. */
 #include "clients.h"
@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { CALM_MS = 3000, MB_DEFAULT = 64, PAUSE_GOAL_MS = 100 };
+enum { CALM_MS = 3000, MB_DEFAULT = 102, PAUSE_GOAL_MS = 100 };
 #define P99_GOAL 3.0
 
 enum phase { BEFORE, REKEYING, AFTER_REKEY, PHASES };

@@ -52,7 +52,8 @@ void bench_space_open(struct bench_space *space, const char *url, uint32_t parti
 void bench_space_open_with(struct bench_space *space, const char *url, uint32_t partitions,
                            const struct bench_space_options *options)
 {
-    const struct engine_options engine_options = {.cache_bytes = options->cache_bytes};
+    const struct engine_options engine_options = {.cache_bytes = options->cache_bytes,
+                                                  .recalled = "d"};
     static const uint32_t nodes[] = {0};
     struct partition_map_plan plan = {.definition = &space->definition.key,
                                       .count = partitions,

@@ -96,7 +96,8 @@ static bool words_kept(const struct reading *r, struct slice object, struct inde
     if (!one_read(&value, r->arena, &now, &unused, SLICE("0"), was->number, err))
         return false;
     *ret_kept = index_definition_same(was, now);
-    *ret_words = (struct index_words){.number = was->number, .state = was->state};
+    *ret_words = (struct index_words){
+        .number = was->number, .state = was->state, .collator = was->collator_version};
     if (document_find(definition_index_document(r->before, name.text), SLICE("failure"), &failure))
         ret_words->failure = failure.document;
     return true;

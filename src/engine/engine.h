@@ -41,10 +41,17 @@ struct engine_watch {
     void *context;
 };
 
+struct engine_budget;
+
 struct engine_options {
     struct log *log;           /* borrowed; NULL: silent */
     const struct clock *clock; /* borrowed; NULL: the system's */
+    /* rocksdb:, memory: what caches and write buffers have together, shared with other stores
+     * (budget.h); borrowed. NULL: each its own default. Sizes that are given below hold. */
+    struct engine_budget *budget;
     size_t cache_bytes;        /* block cache; 0: the driver's default */
+    size_t recall_bytes;       /* values read by key, kept above the store; 0: the default */
+    const char *recalled;      /* first bytes of keys that are; borrowed. NULL: of all */
     size_t memory_bytes_max;   /* memory: refuses writes above this; 0: 1 GB */
     size_t write_buffer_bytes; /* memtable; 0: the driver's default */
     int64_t snapshot_ms_max;   /* postgresql: a snapshot older than this is let go; 0: 30 s */

@@ -18,6 +18,7 @@ enum {
     BACKOFF_MS_MAX = 1000,
     SUSPECT_CALLS = 8,
     FAULT_LOG_MS = 60000,
+    IDLE_MS = 10000,
     ROOM_BYTES = 16 * 1024 * 1024,
 };
 
@@ -180,6 +181,7 @@ void guard_fault_begin(struct guard *guard, enum engine_fault fault, const struc
         guard->fault_reason = *err;
         if (fault == ENGINE_FAULT_FULL)
             guard->full_free = statistics.bytes_free;
+        condition_signal(&guard->wake);
         tell = !own->logged_ms || now_ms - own->logged_ms >= FAULT_LOG_MS;
         if (tell)
             own->logged_ms = MAX(now_ms, (int64_t)1);
@@ -228,6 +230,7 @@ static void go_down(struct guard *guard, const struct error *err)
             guard->since_ms = clock_read_wall_ms(guard->clock);
             guard->backoff_ms = guard->options.probe_ms;
             guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;
+            condition_signal(&guard->wake); /* it has another pause now */
         }
     }
     if (!was_up)
@@ -443,17 +446,30 @@ void engine_guard_tend(struct engine *engine)
 
 /* --- The keeper ------------------------------------------------------------------------------ */
 
+/* A store of this process is not asked for signs of life: while it is well and nobody writes there
+ * is nothing to look at, and an idle server sleeps. Whoever finds a fault wakes the keeper; a write
+ * that hangs is noticed a pause later at most. */
+static int64_t keeper_pause_ms(const struct guard *guard)
+{
+    int64_t probe_ms = guard->options.probe_ms;
+
+    if (atomic_load(&guard->down) || !guard->inner || guard->inner->driver->ping ||
+        atomic_load(&guard->write_since_ms) || atomic_load(&guard->faults[ENGINE_FAULT_FULL].on))
+        return probe_ms;
+    return MAX(MIN(guard->options.write_hang_ms, (int64_t)IDLE_MS), probe_ms);
+}
+
 /* False: stop. */
 static bool keeper_wait(struct guard *guard)
 {
-    int64_t until = clock_monotonic_ms() + guard->options.probe_ms;
+    int64_t begun = clock_monotonic_ms();
     bool stopping = false;
 
     WITH_LOCK (&guard->lock) {
         while (!guard->stopping &&
                (atomic_load(&guard->down) ||
                 (!atomic_load(&guard->doubt) && !atomic_load(&guard->hurry))) &&
-               condition_wait_until(&guard->wake, &guard->lock, until))
+               condition_wait_until(&guard->wake, &guard->lock, begun + keeper_pause_ms(guard)))
             ;
         stopping = guard->stopping;
     }

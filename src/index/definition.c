@@ -23,11 +23,10 @@ static bool parts_check(const struct index_parts *parts, struct error *err)
         return error_set(err, ERROR_BAD_REQUEST,
                          "index \"%.*s\" has paths of its own and those of a wildcard",
                          SLICE_ARG(parts->name));
-    if (parts->collation.len && !slice_equal(parts->collation, SLICE("simple")))
+    if (parts->collator && (parts->order != DOCUMENT_ORDER_MONGO || !parts->multikey))
         return error_set(err, ERROR_NOT_SUPPORTED,
-                         "index \"%.*s\": the collation \"%.*s\" is not offered, only \"simple\"",
-                         SLICE_ARG(parts->name), (int)MIN(parts->collation.len, (size_t)60),
-                         (const char *)parts->collation.data);
+                         "index \"%.*s\": a collation takes \"multikey\" and the order \"mongo\"",
+                         SLICE_ARG(parts->name));
     if (parts->sparse && parts->filter_count)
         return error_set(err, ERROR_BAD_REQUEST, "index \"%.*s\" cannot be both sparse and partial",
                          SLICE_ARG(parts->name));
@@ -86,6 +85,33 @@ static struct slice prefix_make(const struct index_definition *definition, struc
     return slice_of(prefix, len);
 }
 
+/* The filter with the texts of its conditions in comparison form. */
+static const struct index_condition *filter_collate(const struct index_parts *parts,
+                                                    struct arena *arena)
+{
+    struct index_condition *filter;
+
+    if (!parts->collator || !parts->filter_count)
+        return parts->filter;
+    filter = ARENA_ARRAY(arena, struct index_condition, parts->filter_count);
+    for (size_t i = 0; i < parts->filter_count; i++) {
+        filter[i] = parts->filter[i];
+        if (filter[i].comparison != INDEX_EXISTS && filter[i].comparison != INDEX_TYPE)
+            filter[i].value = document_collate(parts->collator, &parts->filter[i].value, arena);
+    }
+    return filter;
+}
+
+/* Sort keys of another version of the rules are of no use. */
+static void collator_take(const struct index_parts *parts, struct index_definition *definition)
+{
+    struct slice version = document_collator_version(parts->collator);
+
+    definition->collator = parts->collator;
+    definition->collator_version = parts->collator_version.len ? parts->collator_version : version;
+    definition->stale = !slice_equal(definition->collator_version, version);
+}
+
 bool index_definition_build(const struct index_parts *parts, struct arena *arena,
                             const struct index_definition **ret_definition, struct error *err)
 {
@@ -110,9 +136,11 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .unique = parts->unique,
         .state = parts->state,
         .expire_after_s = parts->expires ? parts->expire_after_s : INDEX_EXPIRES_NEVER,
-        .filter = parts->filter,
+        .filter = filter_collate(parts, arena),
         .filter_count = parts->filter_count,
     };
+    if (parts->collator)
+        collator_take(parts, definition);
     if (!parts->part_count && !tree_make(parts, arena, &definition->tree, err))
         return error_prefix(err, "index \"%.*s\"", SLICE_ARG(parts->name));
     if (!definition->kind->check(definition, err))
@@ -173,9 +201,9 @@ static bool filters_same(const struct index_definition *a, const struct index_de
 
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b)
 {
-    if (a->kind != b->kind || a->multikey != b->multikey || a->counted != b->counted ||
-        a->sparse != b->sparse || a->unique != b->unique || !slice_equal(a->prefix, b->prefix) ||
-        !filters_same(a, b))
+    if (a->kind != b->kind || a->collator != b->collator || a->multikey != b->multikey ||
+        a->counted != b->counted || a->sparse != b->sparse || a->unique != b->unique ||
+        !slice_equal(a->prefix, b->prefix) || !filters_same(a, b))
         return false;
     for (size_t i = 0; i < a->part_count; i++)
         if (!paths_same(&a->parts[i].path, &b->parts[i].path) ||

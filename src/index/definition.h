@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "document/collator.h"
 #include "document/order.h"
 #include "document/path.h"
 
@@ -78,6 +79,11 @@ struct index_definition {
     size_t part_count;
     const struct index_tree *tree; /* of a wildcard */
     enum document_order order;
+    const struct document_collator
+        *collator;                 /* texts are in its comparison form; NULL: as they are */
+    struct slice collator_version; /* whose sort keys the entries hold */
+    bool stale; /* they are not those of this process: nothing can be written to it, no plan uses it
+                 */
     bool multikey; /* elements of arrays have entries, and a property that is missing is null; if
                       not, an array is a value and a property that is missing undefined */
     bool counted;  /* arrays on the way of each part are counted: index_array_name */
@@ -160,7 +166,8 @@ struct index_parts {
     const struct document_path *include, *exclude; /* of a wildcard; each ends in "everything" */
     size_t include_count, exclude_count;           /* none included: all */
     enum document_order order;
-    struct slice collation; /* "simple" or none */
+    const struct document_collator *collator; /* NULL: texts compare by their bytes */
+    struct slice collator_version;            /* of the entries; empty: those of this process */
     bool multikey, counted, hidden, sparse;
     enum index_unique unique;
     enum index_state state;
@@ -187,7 +194,8 @@ NODISCARD bool index_definition_read(const struct document_value *value, uint8_t
 struct index_words {
     uint8_t number;
     enum index_state state;
-    struct slice failure; /* BSON object; data NULL: none */
+    struct slice failure;  /* BSON object; data NULL: none */
+    struct slice collator; /* the version of its collator; data NULL: as the document says */
 };
 
 /* The document of a definition with other words of the server; NULL: with none. In the arena. */
@@ -209,7 +217,7 @@ bool index_definition_covers(const struct index_definition *definition,
 struct slice index_definition_path_prefix(const struct index_definition *definition,
                                           const struct document_path *path, struct arena *arena);
 
-/* What a hashed part has in place of a value that is no array. */
+/* What a hashed part has in place of a value that is no array, in comparison form. */
 struct document_value index_value_hash(enum document_order order,
                                        const struct document_value *value);
 

@@ -6,7 +6,9 @@
  *      "key": [{"path": "/a/b", "order": "descending", "hashed": true}, ...],
  *      "wildcard": {"include": ["/a/" and an asterisk], "exclude": [...]},   in place of key
  *      "order": "sql" or "mongo",
- *      "collation": "simple",
+ *      "collation": "simple" or {"locale": "fr", "strength": 1, ...},
+ *      "collator": "153.120",              with such a collation: the version of the rules by which
+ *                                          its entries are made
  *      "multikey": true, "hidden": true, "sparse": true,
  *      "arrays": "counted",                with multikey: whether items have arrays there is known
  *      "source": {...},                    in the words of the language it is from; kept as it is
@@ -18,8 +20,8 @@
  *                  "greaterOrEqual" or "type", "value": 1,
  *                  "any": 1}, ...]}        those with the same number: one of them is enough
  *
- * Number, format, state and failure are the server's: whoever defines an index may send back what
- * it was shown of them, and they are not looked at (index_definition_words).
+ * Number, format, collator, state and failure are the server's: whoever defines an index may send
+ * back what it was shown of them, and they are not looked at (index_definition_words).
  *
  * It is written in this order and without what is not so. A member that is not listed is refused:
  * a definition that is understood by half would have other entries. */
@@ -288,9 +290,17 @@ static bool order_read(struct reading *r, const struct document_value *value)
 
 static bool collation_read(struct reading *r, const struct document_value *value)
 {
-    if (value->type != DOCUMENT_STRING)
-        return wrong(r, "the collation is not a text");
-    r->parts.collation = value->text;
+    if (value->type == DOCUMENT_OBJECT)
+        return document_collator_read(value->document, &r->parts.collator, r->err);
+    return (value->type == DOCUMENT_STRING && slice_equal(value->text, SLICE("simple"))) ||
+           wrong(r, "the collation is neither \"simple\" nor an object with a locale");
+}
+
+static bool collator_read(struct reading *r, const struct document_value *value)
+{
+    if (value->type != DOCUMENT_STRING || !r->parts.collator)
+        return wrong(r, "\"collator\" is not the version of a collation");
+    r->parts.collator_version = value->text;
     return true;
 }
 
@@ -376,11 +386,11 @@ static const struct member {
     {SLICE("unique"), unique_read},       {SLICE("expireAfterSeconds"), expire_read},
     {SLICE("filter"), filter_read},       {SLICE("state"), state_read},
     {SLICE("failure"), failure_read},     {SLICE("arrays"), arrays_read},
-    {SLICE("source"), source_read},
+    {SLICE("source"), source_read},       {SLICE("collator"), collator_read},
 };
 
 static const struct slice server_members[] = {SLICE("number"), SLICE("format"), SLICE("state"),
-                                              SLICE("failure")};
+                                              SLICE("failure"), SLICE("collator")};
 
 static bool names_check(const struct reading *r, struct slice object)
 {
@@ -414,7 +424,13 @@ static void definition_show(struct slice object, const struct index_parts *parts
         else if (slice_equal(members[i].name, SLICE("state")))
             document_append_string(out, members[i].name,
                                    slice_of_text(index_state_name(parts->state)));
-        else if (document_find(object, members[i].name, &value))
+        else if (slice_equal(members[i].name, SLICE("collator"))) {
+            if (parts->collator)
+                document_append_string(out, members[i].name,
+                                       parts->collator_version.len
+                                           ? parts->collator_version
+                                           : document_collator_version(parts->collator));
+        } else if (document_find(object, members[i].name, &value))
             document_append(out, members[i].name, &value);
     }
     document_end(out, begin);
@@ -457,6 +473,7 @@ struct slice index_definition_words(struct slice object, const struct index_word
                                     struct arena *arena)
 {
     CLEANUP(buf_done) struct buf out;
+    struct document_value collator;
     struct document_iter iter;
     size_t begin;
 
@@ -479,6 +496,10 @@ struct slice index_definition_words(struct slice object, const struct index_word
 
             document_append(&out, SLICE("failure"), &failure);
         }
+        if (words->collator.data)
+            document_append_string(&out, SLICE("collator"), words->collator);
+        else if (document_find(object, SLICE("collator"), &collator))
+            document_append(&out, SLICE("collator"), &collator);
     }
     document_end(&out, begin);
     return arena_copy(arena, buf_slice(&out));

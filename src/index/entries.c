@@ -52,6 +52,15 @@ static bool definition_walk(struct index_walk *w, const struct index_definition 
                             struct slice item, struct error *err)
 {
     w->definition = definition;
+    if (UNLIKELY(definition->stale))
+        return error_set(err, ERROR_STORE_VERSION,
+                         "index \"%.*s\" is ordered by version %.*s of ICU's rules for its "
+                         "collation, and this server has version %.*s: nothing that would change "
+                         "it can be written",
+                         (int)MIN(definition->name.len, (size_t)60),
+                         (const char *)definition->name.data,
+                         SLICE_ARG(definition->collator_version),
+                         SLICE_ARG(document_collator_version(definition->collator)));
     if (UNLIKELY(definition->filter_count && !index_walk_takes(w, item)))
         return true;
     if (definition->kind->entries(definition, item, w, err))
@@ -156,8 +165,24 @@ void index_walk_end(struct index_walk *w, size_t begin)
     w->entries[w->count++].bytes = bytes;
 }
 
-static void put_leaf(struct index_walk *w, const struct document_value *value)
+struct document_value index_walk_collate(struct index_walk *w, const struct document_value *value)
 {
+    enum { STEPS_A_BYTE_WORK = 4 };
+    bool nested = value->type == DOCUMENT_OBJECT || value->type == DOCUMENT_ARRAY;
+    size_t bytes;
+
+    if (LIKELY(!w->definition->collator) || !document_collate_matters(value))
+        return *value;
+    bytes = nested ? value->document.len : value->text.len;
+    index_walk_work(w, STEPS_A_BYTE_WORK * index_bytes_work(bytes));
+    if (bytes > DOCUMENT_COLLATE_MAX && !w->full)
+        w->full = INDEX_FULL_TEXT;
+    return w->full ? document_null() : document_collate(w->definition->collator, value, w->arena);
+}
+
+static void put_leaf(struct index_walk *w, const struct document_value *leaf)
+{
+    struct document_value form = index_walk_collate(w, leaf), *value = &form;
     size_t begin = index_walk_begin(w, INDEX_ENTRY_ROOM);
 
     if (w->definition->prefix.len)
@@ -391,6 +416,10 @@ static bool sorted(struct index_walk *w, struct index_entry **ret_entries, size_
     if (w->full == INDEX_FULL_WORK)
         return error_set(err, ERROR_TOO_LARGE,
                          "item takes more than %d steps to find its index entries", INDEX_WORK_MAX);
+    if (w->full == INDEX_FULL_TEXT)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "item has a value of more than %d bytes in an index with a collation",
+                         DOCUMENT_COLLATE_MAX);
     if (w->full == INDEX_FULL_BYTES)
         return error_set(err, ERROR_TOO_LARGE, "item has index entries of more than %d bytes",
                          INDEX_BYTES_MAX);

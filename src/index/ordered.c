@@ -66,8 +66,11 @@ static bool put_claim(const struct index_definition *definition, const struct pl
     size_t begin = index_walk_begin(w, INDEX_CLAIM_MAX + INDEX_HASH_SIZE);
 
     buf_init(&values, BUF_DEFAULT_MAX);
-    for (size_t i = 0; i < definition->part_count; i++)
-        document_key_append(definition->order, &places[i].value, &values);
+    for (size_t i = 0; i < definition->part_count; i++) {
+        struct document_value value = index_walk_collate(w, &places[i].value);
+
+        document_key_append(definition->order, &value, &values);
+    }
     index_walk_work(w, index_bytes_work(values.len));
     buf_append(&w->out, values.data, MIN(values.len, (size_t)INDEX_CLAIM_MAX));
     if (values.len > INDEX_CLAIM_MAX) {
@@ -96,7 +99,7 @@ static bool put_entry(const struct index_definition *definition, const struct pl
     buf_append_slice(&w->out, definition->prefix);
     for (size_t i = 0; i < count; i++) {
         const struct index_part *part = &definition->parts[i];
-        struct document_value value = places[i].value;
+        struct document_value value = index_walk_collate(w, &places[i].value);
         size_t at = w->out.len;
 
         index_walk_work(w, index_value_work(&value));
@@ -336,9 +339,11 @@ static bool type_is_listed(enum document_type type, struct slice list)
     return false;
 }
 
-static bool value_meets(const struct index_condition *condition, enum document_order order,
-                        const struct document_value *value)
+static bool value_meets(struct index_walk *w, const struct index_condition *condition,
+                        const struct document_value *found)
 {
+    enum document_order order = w->definition->order;
+    struct document_value form, *value = &form;
     CLEANUP(buf_done) struct buf key;
     uint8_t rank;
     int compared;
@@ -347,7 +352,8 @@ static bool value_meets(const struct index_condition *condition, enum document_o
     if (condition->comparison == INDEX_EXISTS)
         return true;
     if (condition->comparison == INDEX_TYPE)
-        return type_is_listed(value->type, condition->value.document);
+        return type_is_listed(found->type, condition->value.document);
+    form = index_walk_collate(w, found);
     /* The first byte of a key is the place of its type in the order. */
     document_key_append_cut(order, value, 1, &key);
     rank = key.data[0];
@@ -382,7 +388,6 @@ static uint64_t compare_work(const struct index_condition *condition,
 static bool any_meets(struct index_walk *w, const struct index_condition *condition,
                       struct document_value value, size_t at)
 {
-    enum document_order order = w->definition->order;
     struct document_iter iter;
 
     for (; at < condition->path.count; at++) {
@@ -394,7 +399,7 @@ static bool any_meets(struct index_walk *w, const struct index_condition *condit
             return false;
     }
     index_walk_work(w, compare_work(condition, &value));
-    if (w->full || (at == condition->path.count && value_meets(condition, order, &value)))
+    if (w->full || (at == condition->path.count && value_meets(w, condition, &value)))
         return true;
     if (value.type != DOCUMENT_ARRAY)
         return false;
@@ -402,7 +407,7 @@ static bool any_meets(struct index_walk *w, const struct index_condition *condit
     while (!w->full && document_iter_next(&iter)) {
         index_walk_work(w, compare_work(condition, &iter.value));
         if (at == condition->path.count
-                ? value_meets(condition, order, &iter.value)
+                ? value_meets(w, condition, &iter.value)
                 : iter.value.type == DOCUMENT_OBJECT && any_meets(w, condition, iter.value, at))
             return true;
     }

@@ -119,7 +119,13 @@ struct index_arrays {
     size_t count;
 };
 /* Why a walk has ended before its time. */
-enum index_full { INDEX_FULL_NOT, INDEX_FULL_ENTRIES, INDEX_FULL_BYTES, INDEX_FULL_WORK };
+enum index_full {
+    INDEX_FULL_NOT,
+    INDEX_FULL_ENTRIES,
+    INDEX_FULL_BYTES,
+    INDEX_FULL_WORK,
+    INDEX_FULL_TEXT, /* a text is too long for its collation */
+};
 
 struct index_walk {
     const struct index_definition *definition; /* whose entries are being put */
@@ -165,6 +171,10 @@ static inline uint64_t index_value_work(const struct document_value *value)
 
     return nested ? index_bytes_work(value->document.len) : 1;
 }
+
+/* The value as the definition compares it: by its collation, if it has one. */
+struct document_value index_walk_collate(struct index_walk *walk,
+                                         const struct document_value *value);
 
 /* Has the item entries at all: does it meet the filter? Nothing is said once the walk is full. */
 bool index_walk_takes(struct index_walk *walk, struct slice item);

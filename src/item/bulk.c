@@ -143,7 +143,8 @@ static bool write_start(struct flight *flight)
     struct item_scope scope = item_route_scope(&op->route);
     struct slice document;
 
-    if (!transaction_begin(&scope, op->route.logical, run->arena, &op->transaction, &op->err) ||
+    if (!transaction_begin_plain(&scope, op->route.logical, ENGINE_READ_ANY, run->arena,
+                                 &op->transaction, &op->err) ||
         !item_operation_plan(op, op->transaction, &document, &op->err))
         return false;
     run->bytes +=

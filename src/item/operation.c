@@ -115,7 +115,8 @@ static bool attempt(struct item_operation *op, const struct item_route *route, s
     struct item_scope scope = item_route_scope(route);
     struct slice document;
 
-    if (!transaction_begin(&scope, route->logical, op->arena, &transaction, err) ||
+    if (!transaction_begin_plain(&scope, route->logical, ENGINE_READ_ANY, op->arena, &transaction,
+                                 err) ||
         !item_operation_plan(op, transaction, &document, err) ||
         !transaction_commit(transaction, err))
         return false;
@@ -512,24 +513,6 @@ static bool is_short(const struct item_scope *scope, size_t bytes)
     return bytes * (1 + besides) <= ITEM_START_BYTES_MAX;
 }
 
-/* Is what the write will look at in memory, and short? Then reading it again will not block either.
- */
-static bool is_warm(const struct item_operation *op, const struct item_scope *scope, bool *ret_warm,
-                    struct error *err)
-{
-    struct engine_value value;
-
-    *ret_warm = is_short(scope, op->document.len);
-    if (!*ret_warm)
-        return true;
-    if (!engine_get(scope->engine, NULL, scope->partition, op->route.stored, ENGINE_READ_CACHED,
-                    op->arena, &value, err))
-        return false;
-    *ret_warm = value.found != ENGINE_COLD &&
-                (value.found != ENGINE_FOUND || is_short(scope, value.bytes.len));
-    return true;
-}
-
 /* On the committer's thread. */
 static void committed(struct transaction *transaction UNUSED, const struct error *err,
                       void *context)
@@ -542,24 +525,37 @@ static void committed(struct transaction *transaction UNUSED, const struct error
     op->done(op);
 }
 
+static void write_drop(struct item_operation *op)
+{
+    item_gate_leave(op->gate);
+    transaction_free(TAKE(op->transaction));
+}
+
 static enum item_start write_start(struct item_operation *op, struct error *err)
 {
     struct item_scope scope = item_route_scope(&op->route);
     struct slice document;
-    bool warm;
 
-    if (!items_names_check(op->space, &op->key, id_written(op), err) ||
-        !is_warm(op, &scope, &warm, err))
+    if (!items_names_check(op->space, &op->key, id_written(op), err))
         return start_failed(op, err);
     op->gate = gate_of(op);
-    if (!warm || !item_gate_try(op->gate))
+    if (!is_short(&scope, op->document.len) || !item_gate_try(op->gate))
         return start_cold(op);
     op->err.code = ERROR_NONE;
-    if (!transaction_begin(&scope, op->route.logical, op->arena, &op->transaction, err) ||
-        !item_operation_plan(op, op->transaction, &document, err) ||
-        !transaction_commit_start(op->transaction, committed, op, err)) {
-        item_gate_leave(op->gate);
-        transaction_free(TAKE(op->transaction));
+    if (!transaction_begin_plain(&scope, op->route.logical, ENGINE_READ_CACHED, op->arena,
+                                 &op->transaction, err) ||
+        !item_operation_plan(op, op->transaction, &document, err)) {
+        bool cold = op->transaction && transaction_is_cold(op->transaction);
+
+        write_drop(op);
+        return cold ? start_cold(op) : start_failed(op, err);
+    }
+    if (!is_short(&scope, transaction_work(op->transaction).bytes_read)) {
+        write_drop(op);
+        return start_cold(op);
+    }
+    if (!transaction_commit_start(op->transaction, committed, op, err)) {
+        write_drop(op);
         return start_failed(op, err);
     }
     return ITEM_START_UNDER_WAY;

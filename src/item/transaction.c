@@ -14,7 +14,8 @@
  * Nothing is locked and nothing is sent to the store before the commit (transaction_commit.c). The
  * moment is taken before the snapshot: a commit between the two is seen and counts as a conflict,
  * which costs a repetition; the other way round one would be missed. Every key that is written is
- * relied on, what is only read is not (snapshot isolation) unless the caller says so.
+ * relied on, what is only read is not (snapshot isolation) unless the caller says so. A plain
+ * transaction reads nothing but what it writes, and so needs no snapshot.
  *
  * Applying each write to a buffer of engine operations was weighed. It is less code for one write,
  * but a rename, or a delete and a create of one id, would take back operations of index, feed,
@@ -53,20 +54,50 @@ bool transaction_begin(const struct item_scope *scope, struct slice logical, str
     return true;
 }
 
-bool transaction_open(const struct item_scope *scope, struct arena *arena,
-                      struct transaction **ret_transaction, struct error *err)
+static struct transaction *transaction_new(const struct item_scope *scope, struct arena *arena)
 {
     struct transaction *transaction = MEMORY_NEW(struct transaction);
 
     transaction->arena = arena;
     transaction->commit = scope->commit;
+    transaction->is_open = true;
     transaction->now_ms = clock_read_wall_ms(scope->clock);
     transaction->moment = commit_moment(scope->commit);
-    if (!engine_snapshot_new(scope->engine, &transaction->snapshot, err)) {
-        memory_free(transaction);
+    return transaction;
+}
+
+/* The owner of a unique key is found in several steps, which must be of one moment. */
+bool transaction_begin_plain(const struct item_scope *scope, struct slice logical,
+                             enum engine_reach reach, struct arena *arena,
+                             struct transaction **ret_transaction, struct error *err)
+{
+    struct transaction *transaction;
+
+    if (definition_is_unique(scope->definition))
+        return transaction_begin(scope, logical, arena, ret_transaction, err);
+    assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
+    if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
         return false;
-    }
+    transaction = transaction_new(scope, arena);
+    transaction->reach = reach;
+    transaction->first = transaction->place = place_new(arena, scope, logical);
     *ret_transaction = transaction;
+    return true;
+}
+
+bool transaction_is_cold(const struct transaction *transaction)
+{
+    return transaction->is_cold;
+}
+
+bool transaction_open(const struct item_scope *scope, struct arena *arena,
+                      struct transaction **ret_transaction, struct error *err)
+{
+    CLEANUP(transaction_free) struct transaction *transaction = transaction_new(scope, arena);
+
+    if (!engine_snapshot_new(scope->engine, &transaction->snapshot, err))
+        return false;
+    *ret_transaction = TAKE(transaction);
     return true;
 }
 
@@ -197,10 +228,13 @@ static bool seen_load(struct transaction *transaction, struct transaction_seen *
     struct slice key = item_family_key(transaction->arena, PARTITION_FAMILY_ITEM, seen->key);
     struct engine_value value;
 
-    assert(transaction->snapshot && !seen->is_stored && !seen->is_written);
-    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, ENGINE_READ_ANY,
+    assert(transaction->is_open && !seen->is_stored && !seen->is_written);
+    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, transaction->reach,
                     transaction->arena, &value, err))
         return false;
+    transaction->is_cold = value.found == ENGINE_COLD;
+    if (transaction->is_cold)
+        return error_set(err, ERROR_CONFLICT, "what is to be changed is not in memory");
     if (value.found != ENGINE_FOUND)
         return true;
     if (!item_decode(seen->key, value.bytes, &seen->stored, err))
@@ -717,7 +751,7 @@ bool transaction_write(struct transaction *transaction, const struct document_va
     if (!options)
         options = &none;
     assert(!options->new_id || verb == TRANSACTION_REPLACE);
-    assert(transaction->snapshot && (verb == TRANSACTION_DELETE || document.data));
+    assert(transaction->is_open && (verb == TRANSACTION_DELETE || document.data));
     if (transaction->planned_count == TRANSACTION_WRITES_MAX)
         return error_set(err, ERROR_TOO_LARGE, "a transaction writes more than %d times",
                          TRANSACTION_WRITES_MAX);

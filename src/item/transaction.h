@@ -28,6 +28,16 @@ NODISCARD bool transaction_begin(const struct item_scope *scope, struct slice lo
                                  struct arena *arena, struct transaction **ret_transaction,
                                  struct error *err);
 
+/* The same for one write of one item. It takes no snapshot where what is read is also written: then
+ * the commit fails if that changed since it began. Nothing is to be read besides. reach: of the
+ * reads; see transaction_is_cold. */
+NODISCARD bool transaction_begin_plain(const struct item_scope *scope, struct slice logical,
+                                       enum engine_reach reach, struct arena *arena,
+                                       struct transaction **ret_transaction, struct error *err);
+
+/* Did it fail because what it had to read is not in memory? With ENGINE_READ_CACHED only. */
+bool transaction_is_cold(const struct transaction *transaction);
+
 /* The same in no logical partition yet, on the node of the scope: transaction_enter comes first. */
 NODISCARD bool transaction_open(const struct item_scope *scope, struct arena *arena,
                                 struct transaction **ret_transaction, struct error *err);

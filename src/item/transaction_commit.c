@@ -550,7 +550,7 @@ static bool work_count(struct transaction *transaction, struct error *err)
 
 static bool commit_prepare(struct transaction *transaction, struct error *err)
 {
-    assert(transaction->snapshot); /* committed once */
+    assert(transaction->is_open); /* committed once */
     if (!sections_build(transaction, err) || !work_count(transaction, err))
         return false;
     history_collect(transaction);
@@ -568,6 +568,7 @@ static bool commit_prepare(struct transaction *transaction, struct error *err)
     };
     /* A postgresql: snapshot holds a connection: let go before waiting for the commit. */
     engine_snapshot_free(TAKE(transaction->snapshot));
+    transaction->is_open = false;
     return true;
 }
 

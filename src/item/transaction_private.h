@@ -86,7 +86,10 @@ struct transaction {
     struct arena *arena;
     transaction_guard *guard; /* NULL: nobody asks */
     void *guard_self;
-    struct engine_snapshot *snapshot; /* of the whole node */
+    struct engine_snapshot *snapshot; /* of the whole node; NULL: plain, or committed */
+    bool is_open;                     /* not committed yet */
+    enum engine_reach reach;
+    bool is_cold;
     uint64_t moment;
     int64_t now_ms;
 

@@ -183,8 +183,9 @@ static bool connection_open(struct net_connection *connection)
         return false;
     }
     if (context && first == TLS_FIRST_BYTE)
-        connection->tls = net_tls_new(context, connection->fd,
-                                      net_loop_load(connection->loop) > TLS_GENEROUS_MAX);
+        connection->tls =
+            net_tls_new(context, connection->fd, net_loop_load(connection->loop) > TLS_GENEROUS_MAX,
+                        shard->settings->client_certificates);
     connection->state = STATE_OPEN;
     connection->protocol = shard->protocol;
     connection->protocol_state = connection->protocol->open(connection, shard->context);
@@ -736,6 +737,11 @@ struct net_loop *net_connection_loop(const struct net_connection *connection)
 bool net_connection_is_tls(const struct net_connection *connection)
 {
     return connection->tls != NULL;
+}
+
+bool net_connection_subject(const struct net_connection *connection, struct buf *out)
+{
+    return connection->tls && net_tls_subject(connection->tls, out);
 }
 
 const struct net_address *net_connection_peer(const struct net_connection *connection)

@@ -12,6 +12,7 @@
  * interest in what was asked. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/memory_meter.h"
 #include "net/address.h"
 #include "net/loop.h"
@@ -78,5 +79,8 @@ uint64_t net_connection_now_ns(const struct net_connection *connection);
 int64_t net_connection_now_ms(const struct net_connection *connection);
 struct net_loop *net_connection_loop(const struct net_connection *connection);
 bool net_connection_is_tls(const struct net_connection *connection);
+/* Appends the subject of the certificate that the client has shown, and an authority of clients has
+ * signed, as RFC 2253 writes it. False: there is none. On the loop, behind the first bytes. */
+bool net_connection_subject(const struct net_connection *connection, struct buf *out);
 const struct net_address *net_connection_peer(const struct net_connection *connection);
 uint16_t net_connection_local_port(const struct net_connection *connection);

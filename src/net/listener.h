@@ -21,7 +21,8 @@ struct net_listener_settings {
     int64_t write_stall_ms; /* output that has not moved between two looks, so long apart: closed */
     int64_t linger_ms;      /* how long a closing connection waits for the peer to finish */
     int64_t handshake_ms;   /* from accept to the first byte of the protocol, and for TLS */
-    bool tls_required;      /* plain clients are closed; else both are served on the port */
+    bool client_certificates; /* clients are asked for one, where the context trusts somebody */
+    bool tls_required;        /* plain clients are closed; else both are served on the port */
 };
 
 struct net_listener_settings net_listener_settings_default(void);

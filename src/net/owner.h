@@ -15,8 +15,11 @@ struct net_owners *net_owners_new(struct memory_meter *server, size_t bytes_max)
 void net_owners_free(struct net_owners *owners); /* NULL is fine */
 CLEANUP_FN(struct net_owners *, net_owners_free)
 
-/* The owner of that number, made if there is none. */
+/* The owner of that number, made if there is none: it asks for something now. */
 struct net_owner *net_owners_find(struct net_owners *owners, uint64_t number);
+
+/* Has nobody else asked for anything of late, so that there is nobody to be fair to? */
+bool net_owner_is_alone(const struct net_owner *owner);
 
 /* What it holds; of owner NULL: NULL. */
 struct memory_meter *net_owner_memory(struct net_owner *owner);

@@ -22,6 +22,7 @@ struct net_waiter {
 
 struct net_owner {
     uint64_t number;
+    const struct net_owners *among;       /* NULL: of no table, and so alone */
     struct net_owner *_Atomic next_found; /* in the table of owners */
     struct memory_meter memory;
 

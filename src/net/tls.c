@@ -21,6 +21,7 @@ enum { PEM_MAX = 1024 * 1024 };
 struct net_tls_context {
     atomic_uint refs;
     SSL_CTX *native;
+    bool trusts; /* authorities of clients are known */
 };
 
 struct net_tls {
@@ -194,6 +195,24 @@ bool net_tls_context_new(const char *certificate_path, const char *key_path,
     return ok;
 }
 
+bool net_tls_context_trust(struct net_tls_context *context, const char *authority_path,
+                           struct error *err)
+{
+    STACK_OF(X509_NAME) * names;
+
+    ERR_clear_error();
+    if (SSL_CTX_load_verify_locations(context->native, authority_path, NULL) != 1)
+        return certificate_error(err, "cannot read the authorities of clients") ||
+               error_prefix(err, "\"%s\"", authority_path);
+    names = SSL_load_client_CA_file(authority_path);
+    if (!names)
+        return certificate_error(err, "no authority of clients is in the file") ||
+               error_prefix(err, "\"%s\"", authority_path);
+    SSL_CTX_set_client_CA_list(context->native, names);
+    context->trusts = true;
+    return true;
+}
+
 struct net_tls_context *net_tls_context_ref(struct net_tls_context *context)
 {
     atomic_fetch_add_explicit(&context->refs, 1, memory_order_relaxed);
@@ -210,7 +229,7 @@ struct net_tls_context *net_tls_context_unref(struct net_tls_context *context)
 }
 
 /* The SSL holds the SSL_CTX, so that the context may go before the connection. */
-struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal)
+struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal, bool certificates)
 {
     struct net_tls *tls = MEMORY_NEW(struct net_tls);
 
@@ -218,9 +237,31 @@ struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal
     if (!tls->native || SSL_set_fd(tls->native, fd) != 1)
         memory_exhausted(sizeof *tls); /* nothing else makes these fail */
     SSL_set_accept_state(tls->native);
+    if (certificates && context->trusts) /* who has none is served all the same */
+        SSL_set_verify(tls->native, SSL_VERIFY_PEER, NULL);
     if (frugal)
         SSL_set_mode(tls->native, SSL_MODE_RELEASE_BUFFERS);
     return tls;
+}
+
+bool net_tls_subject(const struct net_tls *tls, struct buf *out)
+{
+    CLEANUP(bio_free) BIO *bio = BIO_new(BIO_s_mem());
+    X509 *certificate = SSL_get1_peer_certificate(tls->native);
+    char *text;
+    long len;
+
+    if (!certificate || SSL_get_verify_result(tls->native) != X509_V_OK ||
+        !(SSL_get_verify_mode(tls->native) & SSL_VERIFY_PEER)) {
+        X509_free(certificate);
+        return false;
+    }
+    X509_NAME_print_ex(bio, X509_get_subject_name(certificate), 0,
+                       XN_FLAG_RFC2253 & ~(unsigned long)ASN1_STRFLGS_ESC_MSB);
+    X509_free(certificate);
+    len = BIO_get_mem_data(bio, &text);
+    buf_append(out, text, (size_t)MAX(len, 0L));
+    return len > 0;
 }
 
 void net_tls_free(struct net_tls *tls)

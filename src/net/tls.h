@@ -18,6 +18,11 @@ NODISCARD bool net_tls_context_new(const char *certificate_path, const char *key
 NODISCARD bool net_tls_context_new_pem(struct slice certificate, struct slice key,
                                        struct net_tls_context **ret_context, struct error *err);
 
+/* Client certificates that authorities of this PEM file have signed are taken where a listener asks
+ * for them. Before the context is handed on. ERROR_CERTIFICATE. */
+NODISCARD bool net_tls_context_trust(struct net_tls_context *context, const char *authority_path,
+                                     struct error *err);
+
 struct net_tls_context *net_tls_context_ref(struct net_tls_context *context);
 struct net_tls_context *net_tls_context_unref(struct net_tls_context *context); /* NULL is fine */
 CLEANUP_FN(struct net_tls_context *, net_tls_context_unref)

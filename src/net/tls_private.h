@@ -1,6 +1,7 @@
 /* TLS on one connection, for connection.c. */
 #pragma once
 
+#include "base/buf.h"
 #include "net/tls.h"
 
 struct net_tls; /* opaque, owned by its connection */
@@ -14,13 +15,19 @@ enum net_io {
     NET_IO_FAILED,
 };
 
-/* A frugal one keeps no buffers between two records. */
-struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal);
+/* A frugal one keeps no buffers between two records. certificates: the client is asked for one, if
+ * the context trusts anybody. */
+struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal,
+                            bool certificates);
 void net_tls_free(struct net_tls *tls); /* NULL is fine */
 
 /* Both shake hands first where that is still to be done. */
 enum net_io net_tls_read(struct net_tls *tls, void *to, size_t size, size_t *ret_count);
 enum net_io net_tls_write(struct net_tls *tls, const void *from, size_t size, size_t *ret_count);
+
+/* Appends the subject of the client's certificate (RFC 2253), once the handshake is done. False: it
+ * has shown none. */
+bool net_tls_subject(const struct net_tls *tls, struct buf *out);
 
 bool net_tls_is_established(const struct net_tls *tls);
 

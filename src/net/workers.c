@@ -16,6 +16,9 @@
  * from where it waits. So whoever is next looks at whether those that compute get any further, and
  * takes the turn of one that does not.
  *
+ * All that is for others. While an owner is alone it may use every core (alone_max); when somebody
+ * else asks, those of its threads that are too many stop where they breathe next.
+ *
  * Within an owner work that has begun and work that has not take turns. What may begin or go on
  * changes with time alone as well, when load is forgotten; so every wait is for a few milliseconds
  * and then looks again, and a wake-up that went to the wrong thread does no harm.
@@ -89,6 +92,7 @@ struct net_workers_settings net_workers_settings_default(void)
         .threads_max = 32,
         .queue_max = 4096,
         .busy_max = MAX(net_cores_usable(), (size_t)2) - 1,
+        .alone_max = net_cores_usable(),
         .idle_ms = 10 * 1000,
     };
 }
@@ -101,6 +105,7 @@ struct net_workers *net_workers_new(const struct net_workers_settings *settings)
     assert(settings->threads_max > 0);
     workers->settings = *settings;
     workers->settings.busy_max = MAX(settings->busy_max, (size_t)1);
+    workers->settings.alone_max = MAX(settings->alone_max, workers->settings.busy_max);
     workers->house.house = true;
     mutex_init(&workers->lock);
     condition_init(&workers->work_came);
@@ -156,6 +161,12 @@ static void load_add(struct net_owner *owner, uint64_t cpu_ns, int64_t now_ms)
     owner->load_ns += cpu_ns;
 }
 
+/* Threads of it that may compute at a time. */
+static size_t busy_max(const struct net_workers *workers, const struct net_owner *owner)
+{
+    return net_owner_is_alone(owner) ? workers->settings.alone_max : workers->settings.busy_max;
+}
+
 /* Does it keep half of the processors busy that it may? One that is always busy adds up to two
  * halvings' worth. */
 static bool is_busy(const struct net_workers *workers, struct net_owner *owner, int64_t now_ms)
@@ -163,7 +174,7 @@ static bool is_busy(const struct net_workers *workers, struct net_owner *owner, 
     if (owner->house || workers->stopping)
         return false;
     load_add(owner, 0, now_ms);
-    return owner->load_ns >= (uint64_t)workers->settings.busy_max * HALVING_MS * (uint64_t)1000000;
+    return owner->load_ns >= (uint64_t)busy_max(workers, owner) * HALVING_MS * (uint64_t)1000000;
 }
 
 /* The lane whose turn it is, of those that may have another thread. NULL: none. */
@@ -187,8 +198,8 @@ static struct net_lane *lane_find(const struct net_workers *workers, struct net_
 static struct net_lane *startable(const struct net_workers *workers, struct net_owner *owner,
                                   int64_t now_ms)
 {
-    if (is_busy(workers, owner, now_ms) && (owner->active >= workers->settings.busy_max ||
-                                            (owner->waiter_first && !owner->favours_new)))
+    if (is_busy(workers, owner, now_ms) &&
+        (owner->active >= busy_max(workers, owner) || (owner->waiter_first && !owner->favours_new)))
         return NULL;
     return lane_find(workers, owner);
 }
@@ -479,7 +490,7 @@ static bool may_go_on(const struct net_workers *workers, struct net_owner *owner
         owner->favours_new && owner->queued && workers->idle && lane_find(workers, owner) != NULL;
 
     return owner->waiter_first == waiter &&
-           (workers->stopping || (owner->computing < workers->settings.busy_max && !new_first));
+           (workers->stopping || (owner->computing < busy_max(workers, owner) && !new_first));
 }
 
 /* Those that should compute and do not get any further wait for something: they do not count any
@@ -558,9 +569,9 @@ void net_workers_breathe(struct net_workers *workers)
         if (waits - slot->waits > WAITS_MAX) {
             slot_compute(slot, false);
             owner_wake(workers, owner);
-        } else if (!slot->computing && owner->computing < workers->settings.busy_max) {
+        } else if (!slot->computing && owner->computing < busy_max(workers, owner)) {
             slot_compute(slot, true);
-        } else if (!slot->computing ||
+        } else if (!slot->computing || owner->computing > busy_max(workers, owner) ||
                    (slot->cpu_ns - slot->turn_ns >= TURN_NS && has_rivals(workers, owner))) {
             turn_await(slot);
         }

@@ -6,7 +6,7 @@
  * Work has an owner. Owners take turns, an owner's containers do among themselves, and no owner has
  * all threads or fills the queue: three quarters of either. Only so many threads of one owner may
  * compute at a time; work that runs long stops now and then (net_workers_breathe) until it is its
- * turn again. */
+ * turn again. Where nobody else has asked of late that is as many as there are cores. */
 #pragma once
 
 #include "net/loop.h"
@@ -30,7 +30,8 @@ struct net_work {
 struct net_workers_settings {
     size_t threads_max;
     size_t queue_max; /* work waiting, besides what runs */
-    size_t busy_max;  /* threads of one owner that may compute at a time */
+    size_t busy_max;  /* threads of one owner that may compute at a time while others ask too */
+    size_t alone_max; /* the same of one that is alone */
     int64_t idle_ms;  /* a thread without work for so long ends */
 };
 

@@ -110,10 +110,14 @@ bool commit_submit(struct commit *commit, struct commit_batch *batch, struct err
         batch->next = head;
     while (!atomic_compare_exchange_weak_explicit(&commit->queue, &head, batch,
                                                   memory_order_release, memory_order_relaxed));
-    /* Only who finds the queue empty can find the committer asleep. */
-    if (!head)
-        WITH_LOCK (&commit->sleep_lock)
-            condition_signal(&commit->wake);
+    /* Only who finds the queue empty can find the committer asleep. The lock was held after the
+     * push, so it is not between looking and sleeping; signalled while it is held, the committer
+     * would wake up to wait for it. */
+    if (!head) {
+        mutex_lock(&commit->sleep_lock);
+        mutex_unlock(&commit->sleep_lock);
+        condition_signal(&commit->wake);
+    }
     return true;
 }
 

@@ -34,7 +34,7 @@ struct partition {
 /* One operation on its way into the engine: sorted by partition, key, and age: the
  * place among all operations of the group. */
 struct commit_placed_op {
-    uint64_t key_head; /* the first 8 bytes of the key, so that most comparisons are one */
+    uint64_t key_head, key_next; /* the first 16 bytes of the key: most comparisons need no more */
     uint32_t partition;
     uint32_t age;
     const struct engine_op *op;
@@ -75,7 +75,7 @@ struct commit {
     struct counters *counters;
     uint64_t sequence;
     struct arena *arena;             /* of the group being made */
-    struct commit_placed_op *placed; /* reused from group to group */
+    struct commit_placed_op *placed; /* twice the capacity, for sorting; reused by all groups */
     size_t placed_capacity;
     struct partition *in_group;
     struct commit_batch *held, **held_end; /* waiting for their partitions, oldest first */

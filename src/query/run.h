@@ -116,6 +116,12 @@ struct query_request {
                   struct error *err);
     void *other_self;
 
+    /* Told of each index besides the policy's that a query begins to walk, with the container of
+     * the request; by any thread. NULL: nobody wants to know. */
+    void (*index_used)(void *self, const struct rid *container,
+                       const struct index_definition *index);
+    void *index_used_self;
+
     /* Takes a row; the value is good during the call. False with err set ends the query. */
     bool (*row)(void *self, const struct document_value *value, struct error *err);
     void *self;

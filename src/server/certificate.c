@@ -306,8 +306,8 @@ static bool load_in_directory(struct certificate *certificate, const char *direc
     return true;
 }
 
-bool certificate_load(struct certificate *certificate, const char *directory, int64_t now_ms,
-                      struct net_tls_context **ret_context, struct error *err)
+static bool server_load(struct certificate *certificate, const char *directory, int64_t now_ms,
+                        struct net_tls_context **ret_context, struct error *err)
 {
     const struct certificate_source *source = certificate->source;
 
@@ -316,6 +316,19 @@ bool certificate_load(struct certificate *certificate, const char *directory, in
     if (directory)
         return load_in_directory(certificate, directory, now_ms, ret_context, err);
     return load_in_memory(certificate, now_ms, ret_context, err);
+}
+
+bool certificate_load(struct certificate *certificate, const char *directory, int64_t now_ms,
+                      struct net_tls_context **ret_context, struct error *err)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *made = NULL;
+    const char *clients = certificate->source->clients_path;
+
+    if (!server_load(certificate, directory, now_ms, &made, err) ||
+        (clients && clients[0] && !net_tls_context_trust(made, clients, err)))
+        return false;
+    *ret_context = TAKE(made);
+    return true;
 }
 
 /* --- Without a server ------------------------------------------------------------------------ */

@@ -27,6 +27,7 @@ struct certificate_keeper {
 
 struct certificate_source {
     const char *certificate_path, *key_path; /* the operator's; empty: none */
+    const char *clients_path;                /* authorities of clients; empty: none */
     const char *names;                       /* as tls.names has them */
     const char *account_suffix;              /* as account.host_suffix has it */
     struct log *log;                         /* borrowed; may be NULL */

@@ -2,7 +2,10 @@
 
 #include "base/memory.h"
 #include "catalogue/node.h"
+#include "engine/budget.h"
 #include "engine/guard.h"
+#include "partition/layout.h"
+#include "server/machine.h"
 
 #include <limits.h>
 #include <time.h>
@@ -10,11 +13,14 @@
 /* The partition of the root that stays open while it is paused: the catalogue's. */
 enum { UNPAUSED_PARTITION = 1 };
 
+enum { BUDGET_LEAST = 64 * 1024 * 1024 };
+
 enum { RETIRE_LOOKS = 200, RETIRE_PAUSE_NS = 10 * 1000 * 1000 };
 
 struct nodes {
     struct arena *arena; /* owns this structure and its texts */
     const struct settings *settings;
+    struct engine_budget *budget; /* owned */
     struct engine_options options;
     atomic_size_t count; /* written behind the member it counts */
     const char *directory;
@@ -181,6 +187,9 @@ static bool said_read(struct nodes *nodes, struct error *err)
     return true;
 }
 
+/* What clients read one by one. All else is read in ranges, or kept by group commit. */
+static const char families_recalled[] = {PARTITION_FAMILY_ITEM, '\0'};
+
 bool nodes_open(const struct settings *settings, struct log *log, struct nodes **ret_nodes,
                 struct error *err)
 {
@@ -189,9 +198,15 @@ bool nodes_open(const struct settings *settings, struct log *log, struct nodes *
 
     nodes->arena = arena;
     nodes->settings = settings;
+    nodes->budget = engine_budget_new(settings->engine_budget_bytes
+                                          ? (size_t)settings->engine_budget_bytes
+                                          : MAX(machine_memory() / 4, (size_t)BUDGET_LEAST));
     nodes->options = (struct engine_options){
         .log = log,
+        .recalled = families_recalled,
+        .budget = nodes->budget,
         .cache_bytes = (size_t)settings->engine_cache_bytes,
+        .recall_bytes = (size_t)settings->engine_value_cache_bytes,
         .memory_bytes_max = (size_t)settings->engine_memory_bytes_max,
         .write_buffer_bytes = (size_t)settings->engine_write_buffer_bytes,
         .snapshot_ms_max = settings->engine_snapshot_ms_max,
@@ -210,6 +225,7 @@ void nodes_close(struct nodes *nodes)
         return;
     while (nodes->count > 0)
         engine_close(nodes->members[--nodes->count].engine);
+    engine_budget_free(nodes->budget);
     arena_free(nodes->arena);
 }
 

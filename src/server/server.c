@@ -159,6 +159,7 @@ static bool certificate_prepare(struct server *server, struct error *err)
     server->certificate_source = (struct certificate_source){
         .certificate_path = server->settings->tls_certificate,
         .key_path = server->settings->tls_key,
+        .clients_path = server->settings->tls_client_authority,
         .names = server->settings->tls_names,
         .account_suffix = server->settings->account_host_suffix,
         .log = server->log,
@@ -541,6 +542,7 @@ struct listening {
     const struct net_protocol *protocol;
     void *context;     /* of the protocol */
     bool tls_required; /* whatever the settings say */
+    bool certificates; /* clients are asked for one */
 };
 
 static bool front_listen(struct server *server, const struct listening *listening,
@@ -553,6 +555,7 @@ static bool front_listen(struct server *server, const struct listening *listenin
     char where[NET_ADDRESS_TEXT_SIZE];
 
     settings.tls_required |= listening->tls_required;
+    settings.client_certificates = listening->certificates;
     if (!net_listener_new(server->loops, address, &settings, listening->protocol,
                           listening->context, tls, ret_listener, err)) {
         struct error cause = *err;
@@ -588,7 +591,7 @@ static bool mongo_faces_listen(struct server *server, const struct addresses *ad
         if (!front_listen(server,
                           &(struct listening){names[i], &addresses->mongo[i], &mongo_wire_protocol,
                                               mongo_wire_of(server->mongo_front, face),
-                                              face == MONGO_FACE_REPLICA_SET},
+                                              face == MONGO_FACE_REPLICA_SET, true},
                           tls, &server->mongo[i], err))
             return false;
         atomic_store(&server->probes.sources.fronts[METRICS_MONGO + i].listener, server->mongo[i]);
@@ -607,7 +610,7 @@ static bool fronts_listen(struct server *server, const struct addresses *address
     if (is_on(settings->rest_listen)) {
         if (!front_listen(server,
                           &(struct listening){"rest", &addresses->rest, &net_http_protocol,
-                                              server->http, false},
+                                              server->http, false, false},
                           tls, &server->rest, err))
             return false;
         atomic_store(&counted[METRICS_REST].listener, server->rest);
@@ -615,7 +618,7 @@ static bool fronts_listen(struct server *server, const struct addresses *address
     if (is_on(settings->table_listen)) {
         if (!front_listen(server,
                           &(struct listening){"table", &addresses->table, &net_http_protocol,
-                                              server->table_http, false},
+                                              server->table_http, false, false},
                           tls, &server->table, err))
             return false;
         atomic_store(&counted[METRICS_TABLE].listener, server->table);

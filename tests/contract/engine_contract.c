@@ -721,6 +721,61 @@ static void readers_never_see_half_a_batch(void **state)
         thread_join(&threads[i]);
 }
 
+struct counting {
+    struct store *store;
+    atomic_uint answered; /* what the last write that was answered put */
+    atomic_bool stop;
+};
+
+static void counting_write(void *context)
+{
+    struct counting *counting = context;
+
+    for (unsigned i = 1; !atomic_load(&counting->stop); i++) {
+        char value[16];
+
+        /* Longer now and then, and gone now and then. */
+        snprintf(value, sizeof value, i % 3 ? "%u" : "%015u", i);
+        if (i % 7 == 0)
+            WRITE(counting->store, 1, 1, del("count"));
+        WRITE(counting->store, 1, 1, put("count", value));
+        atomic_store(&counting->answered, i);
+    }
+}
+
+/* Whatever an engine keeps in memory for readers: reading by key is never behind what was answered,
+ * nor behind what another way of reading has shown. */
+static void a_read_sees_every_write_that_was_answered_before(void **state)
+{
+    struct store *store = *state;
+    struct counting counting = {.store = store};
+    struct thread thread;
+    unsigned shown = 0;
+
+    WRITE(store, 1, 1, put("count", "0"));
+    thread_start(&thread, "counting", counting_write, &counting);
+    for (int round = 0; round < 2000; round++) {
+        struct slice key = SLICE("count");
+        unsigned answered = MAX(atomic_load(&counting.answered), shown);
+        struct engine_value value;
+        struct error err;
+
+        if (round % 2)
+            value = get_in(store, NULL, 1, "count");
+        else
+            assert_ok(engine_multi_get(store->engine, NULL, 1, &key, 1, ENGINE_READ_ANY,
+                                       store->arena, &value, &err),
+                      &err);
+        if (value.found == ENGINE_FOUND) {
+            shown = (unsigned)strtoul(arena_text(store->arena, value.bytes), NULL, 10);
+            assert_true(shown >= answered);
+        }
+        arena_reset(store->arena);
+    }
+    atomic_store(&counting.stop, true);
+    thread_join(&thread);
+}
+
 /* Random batches against a table in memory: everything agrees at every step. */
 static void random_batches_agree_with_a_model(void **state)
 {
@@ -795,6 +850,7 @@ int engine_contract_run(const struct contract_subject *of)
         CONTRACT(statistics_count_what_was_done),
         CONTRACT(the_size_of_a_range_can_be_asked),
         CONTRACT(readers_never_see_half_a_batch),
+        CONTRACT(a_read_sees_every_write_that_was_answered_before),
         CONTRACT(random_batches_agree_with_a_model),
     };
 

@@ -164,7 +164,7 @@ test('what cannot be is refused by name', async (t) => {
   for (const [indexes, message] of [
     [{}, /must be an array/], [[1], /not an object/], [[{ key }], /needs a name/], [[{ name: 'a' }], /either a/],
     [[{ name: 'a', key, wat: 1 }], /no member/], [[{ name: 'a', key }, { name: 'a', key }], /two are named/],
-    [[{ name: 'a', key, unique: 'container' }], /logicalPartition/], [[{ name: 'a', key, collation: 'de' }], /collation.*de/],
+    [[{ name: 'a', key, unique: 'container' }], /logicalPartition/], [[{ name: 'a', key, collation: 'de' }], /collation is neither/], [[{ name: 'a', key, collation: { locale: 'de' } }], /a collation takes/],
     [[{ name: 'a', key: [{ path: '/a', hashed: true }], unique: 'logicalPartition' }], /cannot be unique/],
     [[{ name: 'a', key: [{ path: '/_ts' }] }], /system property/],
     [[{ name: 'a', wildcard: {}, expireAfterSeconds: 1 }], /cannot expire/],

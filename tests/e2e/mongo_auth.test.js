@@ -1,7 +1,11 @@
 // Who may use the MongoDB API: SCRAM, PLAIN under TLS, accounts and their keys.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'node:test';
-import { emulatorKey, Server } from './server.js';
+import { Binary } from 'mongodb';
+import { emulatorKey, scratch, Server } from './server.js';
 import { mongoClient } from './mongo.js';
 import { signed } from './rest.js';
 
@@ -84,4 +88,78 @@ test('a throw-away account is made by its first write', async (t) => {
   assert.equal(await client.db('shop').collection('c').estimatedDocumentCount(), 1);
   const fixed = await Server.start(t, ['--dev']);
   await assert.rejects(mongoClient(t, url(fixed, 'throw-away', emulatorKey)).then((c) => c.db('a').collection('b').findOne()));
+});
+
+// The first message of the server to whoever says it is this user.
+async function challenge(client, user, mechanism, database = 'admin') {
+  const payload = new Binary(Buffer.from(`n,,n=${user},r=abcdefghijklmnopqrstuvwx`));
+  const { payload: answer } = await client.db(database).command({ saslStart: 1, mechanism, payload });
+  const [, salt, iterations] = /s=([^,]+),i=(\d+)/.exec(Buffer.from(answer.buffer).toString());
+  return { salt, bytes: Buffer.from(salt, 'base64').length, iterations: Number(iterations) };
+}
+
+test('the first message of SCRAM does not tell who exists', async (t) => {
+  const { server } = await keyed(t);
+  const client = await mongoClient(t, server.mongo, { maxPoolSize: 1 });
+  await client.db('admin').command({ createUser: 'made', pwd: 'secret', roles: [] });
+  await client.db('admin').command({ createUser: 'half', pwd: 'secret', roles: [], mechanisms: ['SCRAM-SHA-256'] });
+  for (const [mechanism, bytes, iterations] of [['SCRAM-SHA-1', 16, 10_000], ['SCRAM-SHA-256', 28, 15_000]]) {
+    const salts = new Set();
+    for (const user of ['made', 'half', 'acme', 'nobody', 'nobody-else']) {
+      const first = await challenge(client, user, mechanism);
+      assert.deepEqual([first.bytes, first.iterations], [bytes, iterations], `${user} by ${mechanism}`);
+      assert.equal((await challenge(client, user, mechanism)).salt, first.salt, 'a salt stays');
+      salts.add(first.salt);
+      // nor does it matter where somebody is looked for
+      assert.notEqual((await challenge(client, user, mechanism, 'elsewhere')).salt, first.salt);
+    }
+    assert.equal(salts.size, 5);
+  }
+});
+
+test('who guesses is slowed down over all its connections, and its account is not locked', async (t) => {
+  const { server, keys } = await keyed(t);
+  const good = url(server, 'acme', keys.primary);
+  const bad = url(server, 'acme', 'AAAA');
+  const open = await mongoClient(t, good, { maxPoolSize: 1, minPoolSize: 1 });
+  await open.db('shop').command({ ping: 1 });
+  for (let i = 0; i < 60; i++) await assert.rejects(mongoClient(t, bad, { serverSelectionTimeoutMS: 60_000 }), { code: 18 });
+  // the address has used up its failures: not even the right key is looked at
+  await assert.rejects(mongoClient(t, good), { code: 18 });
+  // who is in stays in
+  assert.equal((await open.db('shop').command({ listCollections: 1 })).ok, 1);
+});
+
+test('a certificate that an authority of clients has signed logs its user in', async (t) => {
+  const directory = scratch(t);
+  const file = (name) => join(directory, name);
+  const openssl = (...args) => execFileSync('openssl', args, { cwd: directory, stdio: 'pipe' });
+  for (const authority of ['ca', 'stranger'])
+    openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', `${authority}.key`,
+      '-out', `${authority}.pem`, '-subj', `/CN=${authority}`);
+  for (const [name, authority] of [['ann', 'ca'], ['bob', 'ca'], ['eve', 'stranger']]) {
+    openssl('req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', `${name}.key`, '-out', `${name}.csr`,
+      '-subj', `/O=Acme, Inc./OU=clients/CN=${name}`);
+    openssl('x509', '-req', '-in', `${name}.csr`, '-CA', `${authority}.pem`, '-CAkey', `${authority}.key`, '-CAcreateserial', '-days', '2', '-out', `${name}.crt`);
+    writeFileSync(file(`${name}.pem`), readFileSync(file(`${name}.key`), 'utf8') + readFileSync(file(`${name}.crt`), 'utf8'));
+  }
+  const server = await Server.start(t, ['--dev', '--set', `tls.client_authority=${file('ca.pem')}`]);
+  const owner = await mongoClient(t, server.mongo);
+  const user = 'CN=ann,OU=clients,O=Acme\\, Inc.';
+  await owner.db('$external').command({ createUser: user, roles: [{ role: 'readWrite', db: 'shop' }] });
+  await assert.rejects(owner.db('$external').command({ createUser: 'x', pwd: 'y', roles: [] }), { code: 2 });
+  const as = (name, called = '') => mongoClient(t, server.mongo.replace(/mongodb:\/\/(\S+@)?/, `mongodb://${called}`) + '/?tls=true&authMechanism=MONGODB-X509', {
+    tlsAllowInvalidCertificates: true, ...(name ? { tlsCertificateKeyFile: file(`${name}.pem`) } : {}), serverSelectionTimeoutMS: 3_000 });
+  const ann = await as('ann');
+  await ann.db('shop').collection('c').insertOne({ _id: 1 });
+  assert.deepEqual((await ann.db('admin').command({ connectionStatus: 1 })).authInfo.authenticatedUsers, [{ user, db: '$external' }]);
+  await assert.rejects(ann.db('other').collection('c').insertOne({}), { code: 13 });
+  await assert.rejects(as('bob'), { code: 18 }); // signed, but no user
+  await assert.rejects(as('eve')); // not signed by the authority
+  await assert.rejects(as(null), { code: 18 }); // no certificate
+  await assert.rejects(as('bob', `${encodeURIComponent(user)}@`), { code: 18 }); // somebody else's name
+  await owner.db('$external').command({ dropUser: user });
+  await assert.rejects(ann.db('shop').collection('c').findOne());
+  // plain connections and REST are as ever
+  assert.equal((await owner.db('shop').collection('c').findOne())._id, 1);
 });

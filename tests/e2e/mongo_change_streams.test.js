@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import test from 'node:test';
-import { Timestamp } from 'mongodb';
+import { MaxKey, MinKey, Timestamp } from 'mongodb';
 import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
 import { emulatorKey, orrery, scratch, Server } from './server.js';
 import { command, mongo, mongoClient, Wire } from './mongo.js';
@@ -381,4 +381,115 @@ test('what is kept for streams is shown by orrery stats', async (t) => {
   const { code, out } = await orrery(['stats', '--endpoint', server.url, '--dev']);
   assert.equal(code, 0);
   assert.match(out, /Changes kept for change streams: \d+, /);
+});
+
+test('merges of partitions under writers lose nothing and tell nothing twice', async (t) => {
+  const { client, db } = await mongo(t, ['--set', 'migration.pause_ms=20ms']);
+  const admin = client.db('admin');
+  await admin.command({ shardCollection: 'shop.merged', key: { k: 1 } });
+  const merged = db.collection('merged');
+  await merged.insertMany(Array.from({ length: 40 }, (_, i) => ({ _id: `first-${i}`, k: i })));
+  await admin.command({ split: 'shop.merged', middle: { k: 10 } });
+  await admin.command({ split: 'shop.merged', middle: { k: 20 } });
+  const stream = await watch(t, merged);
+  let stop = false;
+  const written = [];
+  const writer = (async () => {
+    for (let i = 0; !stop || i < 60; i++) {
+      await merged.insertOne({ _id: i, k: i % 40 });
+      written.push(i);
+    }
+  })();
+  for (let round = 0; round < 2; round++) {
+    await admin.command({ mergeChunks: 'shop.merged', bounds: [{ k: new MinKey() }, { k: 20 }] });
+    await admin.command({ split: 'shop.merged', middle: { k: 10 } });
+  }
+  await admin.command({ mergeChunks: 'shop.merged', bounds: [{ k: new MinKey() }, { k: new MaxKey() }] });
+  stop = true;
+  await writer;
+  const events = await take(stream, written.length);
+  assert.deepEqual(events.map((event) => event.documentKey._id), written);
+  assert.equal(await stream.tryNext(), null);
+  // a token from before the merges is good behind them
+  const again = await watch(t, merged, [], { resumeAfter: events[9]._id });
+  assert.deepEqual((await take(again, written.length - 10)).map((event) => event.documentKey._id), written.slice(10));
+});
+
+test('what a transaction has written is told together, in its order, when it commits, and of an abort nothing', async (t) => {
+  const { client, db } = await mongo(t);
+  await client.db('admin').command({ shardCollection: 'shop.a', key: { _id: 'hashed' }, numInitialChunks: 4 });
+  const [a, b] = [db.collection('a'), db.collection('b')];
+  await a.insertOne({ _id: 0 });
+  await b.insertOne({ _id: 0 });
+  const stream = await watch(t, db);
+  const session = client.startSession();
+  t.after(() => session.endSession());
+  session.startTransaction();
+  for (let i = 1; i <= 8; i++) await (i % 2 ? a : b).insertOne({ _id: i }, { session });
+  await a.updateOne({ _id: 0 }, { $set: { seen: true } }, { session });
+  await b.insertOne({ _id: 'beside' }); // committed before the transaction
+  await session.commitTransaction();
+  session.startTransaction();
+  await a.insertOne({ _id: 'never' }, { session });
+  await session.abortTransaction();
+  await b.insertOne({ _id: 'last' });
+  const events = await take(stream, 11);
+  const keys = events.map((event) => event.documentKey._id);
+  assert.equal(keys[0], 'beside');
+  assert.equal(keys[10], 'last');
+  assert.deepEqual(keys.slice(1, 10).map(String).sort(), ['0', '1', '2', '3', '4', '5', '6', '7', '8']);
+  assert.equal(new Set(events.slice(1, 10).map((event) => event.clusterTime.toString())).size, 1);
+  assert.equal(new Set(events.map((event) => event._id._data)).size, 11);
+  // a stream that begins again in the middle of it goes on there
+  const again = await watch(t, db, [], { resumeAfter: events[4]._id });
+  assert.deepEqual((await take(again, 6)).map((event) => event.documentKey._id), keys.slice(5));
+});
+
+test('after kill -9 the changes that are told are those that are there, of transactions over partitions too', async (t) => {
+  const args = ['--dev', '--node', `local=rocksdb:${join(scratch(t), 'node')}`];
+  let server = await Server.start(t, args);
+  const client = await mongoClient(t, server.mongo, { serverSelectionTimeoutMS: 2000 });
+  await client.db('admin').command({ shardCollection: 'shop.a', key: { _id: 'hashed' }, numInitialChunks: 4 });
+  const db = client.db('shop');
+  const [a, b] = [db.collection('a'), db.collection('b')];
+  await b.insertOne({ _id: 'first' });
+  const stream = await watch(t, db);
+  const start = stream.resumeToken;
+  await stream.close();
+  let done = 0, dead = false;
+  const work = async (worker) => {
+    for (let i = 0; !dead; i++) {
+      const session = client.startSession();
+      try {
+        session.startTransaction();
+        await a.insertOne({ _id: `${worker}-${i}-x` }, { session });
+        await a.insertOne({ _id: `${worker}-${i}-y` }, { session });
+        await b.insertOne({ _id: `${worker}-${i}` }, { session });
+        await session.commitTransaction();
+        done++;
+      } catch {
+        if (dead) return;
+      }
+    }
+  };
+  const workers = [0, 1, 2].map(work);
+  await server.until(() => done >= 30);
+  dead = true;
+  await server.stop('SIGKILL');
+  await Promise.all(workers);
+  await client.close(true);
+  server = await Server.start(t, args);
+  const after = (await mongoClient(t, server.mongo)).db('shop');
+  const ids = async (name) => (await after.collection(name).find().toArray()).map(({ _id }) => _id).filter((id) => id !== 'first');
+  const pairs = await ids('b');
+  assert.ok(pairs.length >= 30);
+  assert.deepEqual((await ids('a')).sort(), pairs.flatMap((id) => [`${id}-x`, `${id}-y`]).sort());
+  const told = await take(await watch(t, after, [], { resumeAfter: start }), 3 * pairs.length);
+  assert.deepEqual(told.map((event) => String(event.documentKey._id)).sort(), pairs.flatMap((id) => [id, `${id}-x`, `${id}-y`]).sort());
+  const times = new Map();
+  for (const { documentKey, clusterTime } of told) {
+    const pair = documentKey._id.split('-').slice(0, 2).join('-');
+    times.set(pair, (times.get(pair) ?? new Set()).add(clusterTime.toString()));
+  }
+  assert.ok([...times.values()].every((set) => set.size === 1), 'a transaction has one time');
 });

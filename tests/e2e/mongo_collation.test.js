@@ -1,7 +1,8 @@
 // Collations: texts compared as languages order them, in filters, orders, groups and updates.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { mongo } from './mongo.js';
+import { mongo, mongoClient } from './mongo.js';
+import { scratch, Server } from './server.js';
 
 const loose = { locale: 'en', strength: 2 };
 const names = (documents) => documents.map((document) => document.name);
@@ -163,13 +164,152 @@ test('stages of pipelines compare by the collation', async (t) => {
     [{ _id: 1, is: true, less: true }, { _id: 2, is: false, less: false }]);
   assert.deepEqual(await run([{ $facet: { few: [{ $match: { who: 'BOB' } }, { $project: { _id: 1 } }] } }]), [{ few: [{ _id: 2 }] }]);
   for (const pipeline of [
-    [{ $group: { _id: null, all: { $addToSet: '$who' } } }],
-    [{ $project: { all: { $setUnion: [['a'], ['$who']] } } }],
+    [{ $setWindowFields: { sortBy: { who: 1 }, output: { n: { $sum: 1 } } } }],
     [{ $bucketAuto: { groupBy: '$who', buckets: 2 } }],
   ]) {
     await assert.rejects(run(pipeline), { code: 238, message: /collation other than simple is not offered yet/ });
     await run(pipeline, { locale: 'simple' });
   }
+});
+
+test('accumulators and expressions compare by the collation', async (t) => {
+  const { db } = await mongo(t);
+  await db.collection('words').insertMany(['b', 'A', 'B', 'a', 'c'].map((w, _id) => ({ _id, w, list: ['b', 'A', 'B', 'a', 'c'], rows: [{ k: 'B' }, { k: 'a' }, { k: 'C' }] })));
+  const run = async (pipeline, collation = loose) => db.collection('words').aggregate([{ $sort: { _id: 1 } }, ...pipeline], { collation }).toArray();
+  const group = async (accumulator) => (await run([{ $group: { _id: null, x: accumulator } }]))[0].x;
+  assert.deepEqual((await group({ $addToSet: '$w' })).map((w) => w.toLowerCase()).sort(), ['a', 'b', 'c']);
+  assert.deepEqual((await group({ $minN: { input: '$w', n: 2 } })).map((w) => w.toLowerCase()), ['a', 'a']);
+  assert.deepEqual((await group({ $maxN: { input: '$w', n: 3 } })).map((w) => w.toLowerCase()), ['c', 'b', 'b']);
+  assert.equal(await group({ $top: { sortBy: { w: -1 }, output: '$_id' } }), 4);
+  assert.deepEqual((await group({ $bottomN: { sortBy: { w: -1 }, output: '$w', n: 2 } })).map((w) => w.toLowerCase()), ['a', 'a']);
+  const value = async (expression, collation) => (await run([{ $limit: 1 }, { $project: { x: expression } }], collation))[0].x;
+  assert.deepEqual(await value({ $setUnion: ['$list', ['C', 'd']] }), ['A', 'b', 'c', 'd']);
+  assert.deepEqual(await value({ $setUnion: ['$list', ['C', 'd']] }, { locale: 'simple' }), ['A', 'B', 'C', 'a', 'b', 'c', 'd']);
+  assert.deepEqual(await value({ $setIntersection: ['$list', ['a', 'C', 'x']] }), ['A', 'c']);
+  assert.deepEqual(await value({ $setDifference: ['$list', ['B']] }), ['A', 'c']);
+  assert.equal(await value({ $setEquals: ['$list', ['A', 'B', 'C']] }), true);
+  assert.equal(await value({ $setIsSubset: [['B', 'C'], '$list'] }), true);
+  assert.equal(await value({ $setIsSubset: [['B', 'C'], '$list'] }, { locale: 'simple' }), false);
+  assert.deepEqual(await value({ $sortArray: { input: '$list', sortBy: 1 } }), ['A', 'a', 'b', 'B', 'c']);
+  assert.deepEqual(await value({ $sortArray: { input: '$rows', sortBy: { k: -1 } } }), [{ k: 'C' }, { k: 'B' }, { k: 'a' }]);
+  assert.equal(await value({ $max: ['b', 'A', 'C'] }), 'C');
+  assert.equal(await value({ $min: '$list' }), 'A');
+  assert.deepEqual(await value({ $minN: { input: '$list', n: 1 } }), ['A']);
+});
+
+// Every answer by an index is the answer without one.
+for (const sharded of [false, true]) {
+  test(`an index with a collation serves its own collation alone${sharded ? ', sharded' : ''}`, async (t) => {
+    const { db, client } = await mongo(t);
+    if (sharded) await client.db('admin').command({ shardCollection: 'shop.words', key: { n: 'hashed' }, numInitialChunks: 4 });
+    const words = db.collection('words');
+    const texts = ['ann', 'Ann', 'ANN', 'änn', 'bob', 'Bob', 'carl', 'CARL', 'é'.repeat(400), 'É'.repeat(400)];
+    await words.insertMany(texts.flatMap((word, i) => [
+      { _id: i, n: i, word, label: word, other: i % 3 }, { _id: 100 + i, n: i, word: [word, i], label: word, other: 'X' },
+      { _id: 200 + i, n: i, word: { in: word }, label: word, other: 'x' }]));
+    await words.insertOne({ _id: 999, n: 9 });
+    const filters = [
+      { word: 'ANN' }, { word: { $in: ['ann', 'BOB'] } }, { word: { $gte: 'B', $lt: 'C' } }, { word: { $gt: 'bob' } }, { word: { $ne: 'ann' } },
+      { word: { in: 'CARL' } }, { word: 5 }, { word: null }, { word: /^ann/ }, { word: { $in: [/^b/, 'ANN'] } }, { word: 'É'.repeat(400) },
+      { word: 'ann', other: 'x' }, { $or: [{ word: 'ANN' }, { other: 'x' }] }, { word: { $exists: true }, other: 1 }, { word: { $type: 'string' } },
+      { $expr: { $eq: ['$word', 'ANN'] } }, { 'word.in': 'ann' }, { word: { $elemMatch: { $eq: 'BOB' } } },
+    ];
+    const sorts = [{ word: 1, _id: 1 }, { word: -1, _id: 1 }, { _id: 1 }, { other: 1, word: -1, _id: 1 }, { other: 1, label: -1, _id: 1 }];
+    const collations = [undefined, loose, { locale: 'en', strength: 1 }, { locale: 'sv' }];
+    const answers = async () => {
+      const all = [];
+      for (const filter of filters) for (const collation of collations) for (const sort of sorts) {
+        all.push((await words.find(filter, { collation }).sort(sort).batchSize(7).toArray()).map((one) => one._id));
+      }
+      return all;
+    };
+    const before = await answers();
+    await words.createIndex({ word: 1 }, { collation: loose });
+    await words.createIndex({ word: 1 }, { name: 'simple' });
+    await words.createIndex({ other: 1, word: -1 }, { collation: loose });
+    await words.createIndex({ other: 1, label: -1 }, { collation: loose });
+    await words.createIndex({ word: 1, _id: 1 }, { name: 'partial', collation: { locale: 'en', strength: 1 }, partialFilterExpression: { other: 'X' } });
+    await words.createIndex({ '$**': 1 }, { name: 'wild', collation: { locale: 'sv' } });
+    assert.deepEqual(await answers(), before);
+
+    const used = async (filter, options) => JSON.stringify((await words.find(filter, options).explain('queryPlanner')).queryPlanner.winningPlan ?? (await words.find(filter, options).explain('queryPlanner')).queryPlanner);
+    assert.match(await used({ word: 'ANN' }, { collation: loose }), /"indexName":"word_1"/);
+    assert.match(await used({ word: 'ANN' }), /"indexName":"simple"/);
+    assert.doesNotMatch(await used({ word: 'ANN' }, { collation: { locale: 'de' } }), /IXSCAN/);
+    assert.match(await used({}, { collation: loose, sort: { other: 1, label: -1 } }), /"indexName":"other_1_label_-1"/);
+    assert.doesNotMatch(await used({}, { sort: { other: 1, label: -1 } }), /IXSCAN/);
+    const shown = (await words.listIndexes().toArray()).find((index) => index.name === 'word_1');
+    assert.deepEqual(shown.collation, { locale: 'en', caseLevel: false, caseFirst: 'off', strength: 2, numericOrdering: false,
+      alternate: 'non-ignorable', maxVariable: 'punct', normalization: false, backwards: false, version: '57.1' });
+    await words.updateMany({ word: 'ANN' }, { $set: { word: 'dora' } }, { collation: loose });
+    await words.deleteMany({ word: 'BOB' }, { collation: loose });
+    assert.equal((await words.find({ word: 'DORA' }, { collation: loose, hint: 'word_1' }).toArray()).length, 6);
+    assert.equal((await words.find({ word: 'bob' }, { collation: loose, hint: 'word_1' }).toArray()).length, 0);
+  });
+}
+
+test('a unique index with a collation refuses what it takes for equal', async (t) => {
+  const { db } = await mongo(t);
+  const users = db.collection('users');
+  await users.createIndex({ mail: 1 }, { unique: true, collation: loose });
+  await users.insertOne({ _id: 1, mail: 'Ann@example.org' });
+  await assert.rejects(users.insertOne({ mail: 'ann@EXAMPLE.org' }), { code: 11000, message: /E11000.*mail_1 dup key: \{ mail: "ann@EXAMPLE.org" \}/ });
+  await users.insertOne({ _id: 2, mail: 'bob@example.org' });
+  await assert.rejects(users.updateOne({ _id: 2 }, { $set: { mail: 'ANN@example.org' } }), { code: 11000 });
+  await users.insertOne({ _id: 3, mail: 'Bob@example.com' });
+  await db.collection('late').insertMany([{ a: 'x' }, { a: 'X' }]);
+  await assert.rejects(db.collection('late').createIndex({ a: 1 }, { unique: true, collation: loose }), { code: 11000 });
+  await db.collection('late').createIndex({ a: 1 }, { unique: true });
+});
+
+test('a collection compares by its collation, and so do its indexes and its _id', async (t) => {
+  const args = ['--dev', '--node', `local=rocksdb:${scratch(t)}`];
+  const server = await Server.start(t, args);
+  const client = await mongoClient(t, server.mongo);
+  const db = client.db('shop');
+  const people = await db.createCollection('people', { collation: loose });
+  await people.createIndex({ name: 1 });
+  await people.createIndex({ name: -1 }, { collation: { locale: 'simple' } });
+  await people.insertMany([{ _id: 'a', name: 'Ann', tags: ['X'] }, { _id: 'b', name: 'ann' }, { _id: 'C', name: 'bob' }]);
+  const [listed] = await db.listCollections({ name: 'people' }).toArray();
+  assert.equal(listed.options.collation.strength, 2);
+  const indexes = Object.fromEntries((await people.listIndexes().toArray()).map((index) => [index.name, index.collation?.strength]));
+  assert.deepEqual(indexes, { _id_: 2, name_1: 2, 'name_-1': undefined });
+  assert.equal(await people.countDocuments({ name: 'ANN' }), 2);
+  assert.equal(await people.countDocuments({ name: 'ANN' }, { collation: { locale: 'simple' } }), 0);
+  assert.equal((await db.command({ count: 'people', query: { name: 'ANN' } })).n, 2);
+  assert.equal((await people.distinct('name')).length, 2);
+  assert.equal((await people.findOne({ _id: 'A' })).name, 'Ann');
+  assert.equal((await people.findOne({ _id: 'A' }, { collation: { locale: 'simple' } })), null);
+  await assert.rejects(people.insertOne({ _id: 'c' }), { code: 11000, message: /_id_ dup key: \{ _id: "c" \}/ });
+  assert.equal((await people.updateOne({ _id: 'B' }, { $set: { seen: true } })).modifiedCount, 1);
+  assert.equal((await people.updateOne({ _id: 'a' }, { $addToSet: { tags: 'x' } })).modifiedCount, 0);
+  assert.deepEqual((await people.aggregate([{ $match: { name: 'ANN' } }, { $group: { _id: '$name', n: { $sum: 1 } } }]).toArray()).map((one) => one.n), [2]);
+  assert.match(JSON.stringify(await people.find({ name: 'ANN' }).explain()), /"indexName":"name_1"/);
+  await assert.rejects(people.createIndex({ _id: 1 }, { collation: { locale: 'de' } }), { code: 2 });
+  await assert.rejects(client.db('admin').command({ shardCollection: 'shop.people', key: { _id: 'hashed' } }), { code: 2, message: /collation/ });
+
+  await db.createCollection('loosely', { viewOn: 'people', pipeline: [], collation: loose });
+  await db.createCollection('strictly', { viewOn: 'people', pipeline: [] });
+  assert.equal(await db.collection('loosely').countDocuments({ name: 'ANN' }), 2);
+  assert.equal(await db.collection('strictly').countDocuments({ name: 'ANN' }), 0);
+  assert.equal((await db.collection('loosely').find({ name: 'ANN' }, { collation: loose }).toArray()).length, 2);
+  await assert.rejects(db.collection('loosely').find({}, { collation: { locale: 'de' } }).toArray(), { code: 167 });
+  await assert.rejects(db.createCollection('mixed', { viewOn: 'loosely', pipeline: [] }), { code: 167 });
+  await assert.rejects(people.aggregate([{ $lookup: { from: 'strictly', localField: 'name', foreignField: 'name', as: 'x' } }]).toArray(), { code: 167 });
+
+  await assert.rejects(db.collection('people').dropIndex('_id_'), { code: 72 });
+  await people.dropIndexes();
+  assert.deepEqual((await people.listIndexes().toArray()).map((index) => index.name), ['_id_']);
+  await assert.rejects(people.insertOne({ _id: 'B' }), { code: 11000 });
+  await client.close();
+  await server.stop();
+  const again = (await mongoClient(t, (await Server.start(t, args)).mongo)).db('shop').collection('people');
+  assert.equal(await again.countDocuments({ name: 'ANN' }), 2);
+  await assert.rejects(again.insertOne({ _id: 'A' }), { code: 11000 });
+  await again.deleteOne({ _id: 'A' });
+  await again.insertOne({ _id: 'A', name: 'new' });
+  assert.equal((await again.findOne({ _id: 'a' })).name, 'new');
 });
 
 test('a collation that is none is refused with the words of MongoDB', async (t) => {

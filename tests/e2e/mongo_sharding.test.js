@@ -362,3 +362,35 @@ test('the advisor is told what collections are asked, and metrics count the fron
   assert.ok(Number(/orrery_mongo_commands_total\{kind="insert"\} (\d+)/.exec(metrics)[1]) >= 300);
   assert.match(metrics, /orrery_connections\{front="mongo"\} [1-9]/);
 });
+
+test('analyzeShardKey tells what a key would be like', async (t) => {
+  const { client, db } = await mongo(t);
+  const admin = client.db('admin');
+  const orders = db.collection('orders');
+  await orders.insertMany(Array.from({ length: 600 }, (_, i) => ({ _id: i, tenant: `t${i % 3}`, n: i, deep: { city: i % 60 } })));
+  for (let i = 0; i < 20; i++) await orders.find({ tenant: 't1', n: i }).toArray();
+  for (let i = 0; i < 60; i++) await orders.find({ 'deep.city': i }).toArray();
+  const analyze = (key, options = {}) => admin.command({ analyzeShardKey: 'shop.orders', key, ...options });
+  const { keyCharacteristics: tenant, readDistribution: reads } = await analyze({ tenant: 1 });
+  assert.equal(Number(tenant.numDocsTotal), 600);
+  assert.equal(Number(tenant.numDocsSampled), 600);
+  assert.equal(Number(tenant.numDistinctValues), 3);
+  assert.equal(tenant.isUnique, false);
+  assert.deepEqual(tenant.mostCommonValues.map((one) => [one.value.tenant, Number(one.frequency)]), [['t0', 200], ['t1', 200], ['t2', 200]]);
+  assert.equal(tenant.monotonicity.type, 'not monotonic');
+  assert.ok(Number(reads.sampleSize.total) >= 80);
+  assert.ok(reads.percentageOfScatterGatherReads > 50, JSON.stringify(reads));
+  const city = await analyze({ 'deep.city': 'hashed' });
+  assert.ok(city.readDistribution.percentageOfSingleShardReads > 50, JSON.stringify(city.readDistribution));
+  const { keyCharacteristics: grows, readDistribution } = await analyze({ n: 1 }, { readWriteDistribution: false });
+  assert.equal(grows.monotonicity.type, 'monotonic');
+  assert.equal(readDistribution, undefined);
+  assert.equal((await analyze({ _id: 1 })).keyCharacteristics.isUnique, true);
+  const few = (await analyze({ n: 1 }, { sampleSize: 50 })).keyCharacteristics;
+  assert.ok(Number(few.numDocsSampled) > 5 && Number(few.numDocsSampled) < 200, String(few.numDocsSampled));
+  await assert.rejects(analyze({ n: 1 }, { sampleSize: 5, sampleRate: 1 }), { code: 72 });
+  await assert.rejects(analyze({}), { code: 2 });
+  await assert.rejects(admin.command({ analyzeShardKey: 'shop.none', key: { a: 1 } }), { code: 26 });
+  assert.equal((await admin.command({ configureQueryAnalyzer: 'shop.orders', mode: 'full', samplesPerSecond: 1 })).newConfiguration.mode, 'full');
+  await assert.rejects(admin.command({ configureQueryAnalyzer: 'shop.orders', mode: 'off' }), { code: 238 });
+});

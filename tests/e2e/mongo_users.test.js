@@ -281,3 +281,32 @@ print('held')
   const { stdout } = await promisify(execFile)(python, ['-c', script, url(server, 'py', 'x', 'shop').replace(/&authMechanism=.*/, '')]);
   assert.equal(stdout.trim(), 'held');
 });
+
+test('privileges and roles are given to roles, and taken from them', async (t) => {
+  const { server, client } = await mongo(t);
+  const shop = client.db('shop');
+  await shop.collection('c').insertOne({ _id: 1 });
+  await shop.command({ createRole: 'r', roles: [], privileges: [] });
+  await shop.command({ createUser: 'ann', pwd: 'x', roles: ['r'] });
+  const ann = (await mongoClient(t, url(server, 'ann', 'x', 'shop'), { maxPoolSize: 1 })).db('shop').collection('c');
+  const on = (actions) => [{ resource: { db: 'shop', collection: 'c' }, actions }];
+  await assert.rejects(ann.findOne(), code(13));
+  await shop.command({ grantPrivilegesToRole: 'r', privileges: on(['find', 'insert']) });
+  assert.equal((await ann.findOne())._id, 1);
+  await ann.insertOne({ _id: 2 });
+  await shop.command({ revokePrivilegesFromRole: 'r', privileges: on(['insert', 'remove']) });
+  await assert.rejects(ann.insertOne({ _id: 3 }), code(13));
+  assert.deepEqual((await shop.command({ rolesInfo: 'r', showPrivileges: true })).roles[0].privileges, on(['find']));
+  await shop.command({ grantRolesToRole: 'r', roles: ['readWrite'] });
+  await ann.insertOne({ _id: 3 });
+  await shop.command({ revokeRolesFromRole: 'r', roles: [{ role: 'readWrite', db: 'shop' }] });
+  await assert.rejects(ann.insertOne({ _id: 4 }), code(13));
+  await assert.rejects(shop.command({ grantPrivilegesToRole: 'none', privileges: [] }), code(31));
+  await assert.rejects(shop.command({ grantRolesToRole: 'r', roles: ['none'] }), code(31));
+  await assert.rejects(shop.command({ grantPrivilegesToRole: 'r', privileges: [{ resource: { db: 'other', collection: '' }, actions: ['find'] }] }), code(2));
+  await assert.rejects(shop.command({ grantPrivilegesToRole: 'r' }), code(40414));
+  // who may not grant may not
+  const own = (await mongoClient(t, url(server, 'ann', 'x', 'shop'))).db('shop');
+  await assert.rejects(own.command({ grantPrivilegesToRole: 'r', privileges: on(['remove']) }), code(13));
+  await assert.rejects(own.command({ grantRolesToRole: 'r', roles: ['dbOwner'] }), code(13));
+});

@@ -113,7 +113,8 @@ static bool copy_entries(rocksdb_iterator_t *from, rocksdb_t *target, rocksdb_wr
 static bool backup_copy(struct rocks_engine *rocks, const char *target_path, struct error *err)
 {
     rocksdb_cache_t *cache = rocksdb_cache_create_lru(COPY_CHUNK_BYTES);
-    rocksdb_options_t *options = rocks_options_new(&(struct engine_options){0}, false, cache, err);
+    rocksdb_options_t *options = rocks_options_new(
+        rocks_sizes_of(0, &(struct rocks_sizes){0}).write_buffer, false, cache, err);
     rocksdb_t *target = NULL;
     char *failure = NULL;
     bool done = false;

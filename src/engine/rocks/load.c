@@ -102,8 +102,10 @@ static bool section_load(struct rocks_engine *rocks, const char *path,
         !file_write(rocks, path, section, err))
         return false;
     pthread_rwlock_rdlock(&rocks->fence);
+    rocks_recall_change_begin(rocks->recall, section->partition);
     done = rocks_sections_check(rocks, section, 1, err) &&
            rocks_file_ingest(rocks, path, "loading", err);
+    rocks_recall_change_end(rocks->recall);
     pthread_rwlock_unlock(&rocks->fence);
     atomic_fetch_add_explicit(&rocks->writes, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&rocks->bytes_written, bytes, memory_order_relaxed);

@@ -211,7 +211,9 @@ bool rocks_partition_drop(struct engine *engine, uint32_t id, struct error *err)
     bool done;
 
     pthread_rwlock_wrlock(&rocks->fence);
+    rocks_recall_change_begin(rocks->recall, id);
     done = drop_fenced(rocks, id, err);
+    rocks_recall_change_end(rocks->recall);
     pthread_rwlock_unlock(&rocks->fence);
     return done;
 }

@@ -87,11 +87,10 @@ static bool value_finish(char *failure, rocksdb_pinnableslice_t *pinned, struct 
     return true;
 }
 
-bool rocks_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
-               struct slice key, enum engine_reach reach, struct arena *arena,
-               struct engine_value *ret_value, struct error *err)
+static bool get_stored(struct rocks_engine *rocks, struct engine_snapshot *snapshot,
+                       uint32_t partition, struct slice key, enum engine_reach reach,
+                       struct arena *arena, struct engine_value *ret_value, struct error *err)
 {
-    struct rocks_engine *rocks = rocks_of(engine);
     uint8_t stack[KEY_ON_STACK];
     struct slice full = key_with_prefix(partition, key, stack, arena);
     char *failure = NULL;
@@ -99,8 +98,27 @@ bool rocks_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t
         rocksdb_get_pinned(rocks->db, read_options(rocks, snapshot, reach), (const char *)full.data,
                            full.len, &failure);
 
-    atomic_fetch_add_explicit(&rocks->reads, 1, memory_order_relaxed);
     return value_finish(failure, pinned, arena, ret_value, err);
+}
+
+bool rocks_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+               struct slice key, enum engine_reach reach, struct arena *arena,
+               struct engine_value *ret_value, struct error *err)
+{
+    struct rocks_engine *rocks = rocks_of(engine);
+    struct rocks_recall_seen seen = {0};
+
+    atomic_fetch_add_explicit(&rocks->reads, 1, memory_order_relaxed);
+    if (!snapshot &&
+        rocks_recall_find(rocks->recall, partition, key, arena, &ret_value->bytes, &seen)) {
+        ret_value->found = ENGINE_FOUND;
+        return true;
+    }
+    if (!get_stored(rocks, snapshot, partition, key, reach, arena, ret_value, err))
+        return false;
+    if (ret_value->found == ENGINE_FOUND)
+        rocks_recall_keep(rocks->recall, partition, key, ret_value->bytes, &seen);
+    return true;
 }
 
 static bool keys_are_sorted(const struct slice *keys, size_t count)

@@ -12,18 +12,25 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
+#include "engine/budget.h"
 #include "engine/driver.h"
+#include "engine/rocks/recall.h"
 
 #include <rocksdb/c.h>
 #include <stdatomic.h>
 
-enum { ROCKS_PREFIX_LEN = 4 };
+enum { ROCKS_PREFIX_LEN = 4, ROCKS_WRITE_BUFFERS = 4 };
 
 /* Which partitions exist and under which epoch: kept in memory, for one process holds the store.
  * Sorted by id. */
 struct rocks_epochs {
     struct engine_partition *entries; /* owned */
     size_t count, capacity;
+};
+
+/* What a store has for caches and write buffers. */
+struct rocks_sizes {
+    size_t cache, recall, write_buffer; /* the last of one; there are up to 4 */
 };
 
 struct rocks_directory; /* the marker file and the lock of DIR; NULL for memory: */
@@ -34,13 +41,17 @@ struct rocks_engine {
     char *name; /* owned; engine.name points into it */
     struct rocks_directory *directory;
     size_t memory_bytes_max;
-    size_t write_buffer_bytes;
-    struct log *log; /* borrowed */
+    struct engine_budget *budget; /* borrowed; NULL: none */
+    struct engine_budget_share share;
+    struct rocks_sizes given; /* by the options; 0: the budget's */
+    size_t joined_bytes;      /* of the budget, when it was opened */
+    struct log *log;          /* borrowed */
 
     rocksdb_t *db;
     rocksdb_column_family_handle_t *family;
     rocksdb_options_t *options;
     rocksdb_cache_t *cache;
+    struct rocks_recall *recall;
     rocksdb_env_t *env;
     rocksdb_readoptions_t *read_any, *read_cached;
     rocksdb_writeoptions_t *write_durable;
@@ -189,5 +200,13 @@ NODISCARD bool rocks_wal_last(const char *store, uint64_t number, uint64_t *ret_
                               struct error *err);
 
 /* store.c */
-rocksdb_options_t *rocks_options_new(const struct engine_options *options, bool memory,
-                                     rocksdb_cache_t *cache, struct error *err);
+rocksdb_options_t *rocks_options_new(size_t write_buffer_bytes, bool memory, rocksdb_cache_t *cache,
+                                     struct error *err);
+
+/* sizes.c: how a budget is divided; what is given holds. budget 0: there is none. */
+struct rocks_sizes rocks_sizes_of(size_t budget, const struct rocks_sizes *given);
+/* Takes part in the budget, if there is one, from before the store is opened; it is; and no longer.
+ */
+struct rocks_sizes rocks_sizes_join(struct rocks_engine *rocks);
+void rocks_sizes_ready(struct rocks_engine *rocks);
+void rocks_sizes_leave(struct rocks_engine *rocks);

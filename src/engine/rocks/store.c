@@ -6,8 +6,6 @@
 #include "base/random.h"
 
 enum {
-    CACHE_DEFAULT = 64 * 1024 * 1024,
-    WRITE_BUFFER_DEFAULT = 16 * 1024 * 1024,
     MEMORY_DEFAULT = 1024 * 1024 * 1024,
     /* What was acknowledged was synced, so only the tail of the log may be damaged. RocksDB's mode
      * 0 takes an incomplete last record for the end and refuses all other damage; mode 2 drops
@@ -91,27 +89,35 @@ static rocksdb_options_t *options_extend(rocksdb_options_t *base, struct error *
     return extended;
 }
 
-rocksdb_options_t *rocks_options_new(const struct engine_options *options, bool memory,
-                                     rocksdb_cache_t *cache, struct error *err)
+/* What is in level 0 is written anew soon: compressing it would pay for nothing. */
+static void compression_set(rocksdb_options_t *native, bool memory)
 {
-    size_t write_buffer =
-        options->write_buffer_bytes ? options->write_buffer_bytes : WRITE_BUFFER_DEFAULT;
+    static const int by_level[] = {rocksdb_no_compression, rocksdb_lz4_compression};
+
+    if (memory)
+        rocksdb_options_set_compression(native, rocksdb_no_compression);
+    else
+        rocksdb_options_set_compression_per_level(native, by_level, ARRAY_LEN(by_level));
+}
+
+rocksdb_options_t *rocks_options_new(size_t write_buffer_bytes, bool memory, rocksdb_cache_t *cache,
+                                     struct error *err)
+{
     rocksdb_options_t *base = rocksdb_options_create(), *extended;
 
     rocksdb_options_set_create_if_missing(base, 1);
     rocksdb_options_set_paranoid_checks(base, 1);
     rocksdb_options_set_wal_recovery_mode(base, WAL_TOLERATE_INCOMPLETE_TAIL);
     rocksdb_options_set_max_total_wal_size(base, WAL_BYTES_MAX);
-    rocksdb_options_set_write_buffer_size(base, write_buffer);
-    rocksdb_options_set_max_write_buffer_number(base, 4);
+    rocksdb_options_set_write_buffer_size(base, write_buffer_bytes);
+    rocksdb_options_set_max_write_buffer_number(base, ROCKS_WRITE_BUFFERS);
     rocksdb_options_set_max_background_jobs(base, 2);
     rocksdb_options_set_level0_slowdown_writes_trigger(base, LEVEL_0_SLOWDOWN);
     rocksdb_options_set_level0_stop_writes_trigger(base, LEVEL_0_STOP);
     rocksdb_options_set_max_open_files(base, 512);
     rocksdb_options_set_bytes_per_sync(base, 1024 * 1024);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(base, 1);
-    rocksdb_options_set_compression(base,
-                                    memory ? rocksdb_no_compression : rocksdb_lz4_compression);
+    compression_set(base, memory);
     /* Nothing may wake an idle process. */
     rocksdb_options_set_stats_dump_period_sec(base, 0);
     rocksdb_options_set_stats_persist_period_sec(base, 0);
@@ -190,9 +196,11 @@ static bool database_recover(struct rocks_engine *rocks, struct error *err)
 static bool database_open(struct rocks_engine *rocks, const struct engine_options *options,
                           struct error *err)
 {
-    rocks->cache =
-        rocksdb_cache_create_lru(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
-    rocks->options = rocks_options_new(options, rocks->memory, rocks->cache, err);
+    struct rocks_sizes sizes = rocks_sizes_join(rocks);
+
+    rocks->cache = rocksdb_cache_create_lru(sizes.cache);
+    rocks->recall = rocks_recall_new(sizes.recall, options->recalled);
+    rocks->options = rocks_options_new(sizes.write_buffer, rocks->memory, rocks->cache, err);
     if (!rocks->options)
         return false;
     if (rocks->memory) {
@@ -205,6 +213,7 @@ static bool database_open(struct rocks_engine *rocks, const struct engine_option
         (rocks->memory || err->code != ERROR_STORE_CORRUPT || !database_recover(rocks, err)))
         return false;
     read_and_write_options_make(rocks);
+    rocks_sizes_ready(rocks);
     return true;
 }
 
@@ -212,6 +221,7 @@ static void rocks_close(struct engine *engine)
 {
     struct rocks_engine *rocks = rocks_of(engine);
 
+    rocks_sizes_leave(rocks);
     if (rocks->spare_batch)
         rocksdb_writebatch_destroy(rocks->spare_batch);
     if (rocks->read_any) {
@@ -229,6 +239,7 @@ static void rocks_close(struct engine *engine)
         rocksdb_cache_destroy(rocks->cache);
     if (rocks->env)
         rocksdb_env_destroy(rocks->env);
+    rocks_recall_free(rocks->recall);
     rocks_epochs_done(&rocks->epochs);
     rocks_mark_close(rocks);
     rocks_directory_close(rocks->directory);
@@ -254,8 +265,10 @@ static struct rocks_engine *rocks_new(const struct engine_driver *driver, struct
     rocks->memory = driver == &engine_driver_memory;
     rocks->memory_bytes_max =
         options->memory_bytes_max ? options->memory_bytes_max : MEMORY_DEFAULT;
-    rocks->write_buffer_bytes =
-        options->write_buffer_bytes ? options->write_buffer_bytes : WRITE_BUFFER_DEFAULT;
+    rocks->budget = options->budget;
+    rocks->given = (struct rocks_sizes){.cache = options->cache_bytes,
+                                        .recall = options->recall_bytes,
+                                        .write_buffer = options->write_buffer_bytes};
     rocks->log = options->log;
     rocks->name = slice_to_text(url);
     rocks->engine.driver = driver;

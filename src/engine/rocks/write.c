@@ -176,7 +176,9 @@ static bool write_under_fence(struct rocks_engine *rocks, struct engine_section 
     batch = batch_take(rocks);
     for (size_t i = 0; i < count; i++)
         section_append(batch, &sections[i]);
+    rocks_recall_write_begin(rocks->recall, sections, count);
     done = rocks_batch_commit(rocks, batch, err);
+    rocks_recall_write_end(rocks->recall, sections, count, done);
     batch_give(rocks, batch);
     return done;
 }
@@ -253,7 +255,9 @@ bool rocks_range_drop(struct engine *engine, uint32_t partition, uint64_t epoch,
     bool done;
 
     pthread_rwlock_wrlock(&rocks->fence);
+    rocks_recall_change_begin(rocks->recall, partition);
     done = range_drop_alone(rocks, partition, epoch, range, err);
+    rocks_recall_change_end(rocks->recall);
     pthread_rwlock_unlock(&rocks->fence);
     return done;
 }

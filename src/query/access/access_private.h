@@ -15,6 +15,14 @@ struct slice query_path_name(const struct document_path *path, struct arena *are
 bool query_index_covers(const struct item_space *space, const struct document_path *path);
 bool query_index_covers_undefined(const struct item_space *space, const struct document_path *path);
 
+/* What a filter says to indexes that have all values of a path, by one collation. */
+struct query_through {
+    const struct document_collator *collator; /* NULL: none */
+    struct query_conditions ways[2];          /* without arrays, with */
+    bool made[2];
+    struct query_through *next;
+};
+
 /* What a filter says, in the bytes of each order. Only those are made that somebody asks for. */
 struct query_filter {
     const struct query_plan *plan;
@@ -26,8 +34,7 @@ struct query_filter {
      * targets, and what the filter says of paths with and without. */
     struct query_spans *spans;
     const struct query_targets *targets;
-    struct query_conditions through[2]; /* without, with */
-    bool through_made[2];
+    struct query_through *through; /* those that somebody has asked for */
     const uint64_t *arrays; /* INDEX_PARTS_MAX for each definition besides; NULL: not looked */
     struct slice hint;      /* no other index than this one; data NULL: any */
     bool failed;            /* looking failed: */

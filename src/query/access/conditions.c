@@ -89,14 +89,9 @@ const struct query_implied *query_conjunct(const struct query_conditions *condit
 }
 
 static struct query_conditions conditions_find(const struct query_plan *plan,
-                                               enum document_order entries, enum query_ways ways,
-                                               struct arena *arena)
+                                               struct query_implying implying)
 {
-    struct query_implying implying = {.ways = ways,
-                                      .order = plan->order,
-                                      .entries = entries,
-                                      .query = &plan->query,
-                                      .arena = arena};
+    struct arena *arena = implying.arena;
     const struct query_expression *filter = plan->query.filter;
     struct query_conditions found = {.all = true};
     size_t count = filter ? 1 : 0;
@@ -120,11 +115,22 @@ static struct query_conditions conditions_find(const struct query_plan *plan,
 struct query_conditions query_conditions_find(const struct query_plan *plan,
                                               enum document_order entries, struct arena *arena)
 {
-    return conditions_find(plan, entries, QUERY_WAYS_PATHS, arena);
+    return conditions_find(plan, (struct query_implying){.ways = QUERY_WAYS_PATHS,
+                                                         .order = plan->order,
+                                                         .entries = entries,
+                                                         .query = &plan->query,
+                                                         .arena = arena});
 }
 
 struct query_conditions query_conditions_through(const struct query_plan *plan,
-                                                 enum query_ways ways, struct arena *arena)
+                                                 enum query_ways ways,
+                                                 const struct document_collator *collator,
+                                                 struct arena *arena)
 {
-    return conditions_find(plan, DOCUMENT_ORDER_MONGO, ways, arena);
+    return conditions_find(plan, (struct query_implying){.ways = ways,
+                                                         .order = plan->order,
+                                                         .entries = DOCUMENT_ORDER_MONGO,
+                                                         .collator = collator,
+                                                         .query = &plan->query,
+                                                         .arena = arena});
 }

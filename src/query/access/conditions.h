@@ -36,10 +36,13 @@ struct query_conditions {
 struct query_conditions query_conditions_find(const struct query_plan *plan,
                                               enum document_order entries, struct arena *arena);
 
-/* The same for indexes that have all values of a path, in MongoDB's order; those of other kinds of
+/* The same for indexes that have all values of a path, in MongoDB's order and with texts in the
+ * comparison form of the collator, NULL: as they are; those of other kinds of
  * expressions are among them and not `through`. */
 struct query_conditions query_conditions_through(const struct query_plan *plan,
-                                                 enum query_ways ways, struct arena *arena);
+                                                 enum query_ways ways,
+                                                 const struct document_collator *collator,
+                                                 struct arena *arena);
 
 /* The conjunct of that number; NULL: nothing is known of it. */
 const struct query_implied *query_conjunct(const struct query_conditions *conditions,

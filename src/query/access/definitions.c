@@ -131,13 +131,23 @@ static const uint64_t *arrays_of(const struct item_space *space, struct query_fi
     return filter->arrays + which * INDEX_PARTS_MAX;
 }
 
-static const struct query_conditions *through(struct query_filter *filter, bool arrays)
+static const struct query_conditions *through(struct query_filter *filter,
+                                              const struct document_collator *collator, bool arrays)
 {
-    if (!filter->through_made[arrays])
-        filter->through[arrays] = query_conditions_through(
-            filter->plan, arrays ? QUERY_WAYS_MANY_VALUES : QUERY_WAYS_ONE_VALUE, filter->arena);
-    filter->through_made[arrays] = true;
-    return &filter->through[arrays];
+    enum query_ways ways = arrays ? QUERY_WAYS_MANY_VALUES : QUERY_WAYS_ONE_VALUE;
+    struct query_through *known = filter->through;
+
+    while (known && known->collator != collator)
+        known = known->next;
+    if (!known) {
+        known = ARENA_NEW(filter->arena, struct query_through);
+        *known = (struct query_through){.collator = collator, .next = filter->through};
+        filter->through = known;
+    }
+    if (!known->made[arrays])
+        known->ways[arrays] = query_conditions_through(filter->plan, ways, collator, filter->arena);
+    known->made[arrays] = true;
+    return &known->ways[arrays];
 }
 
 /* --- Which may be used ------------------------------------------------------------------------ */
@@ -178,7 +188,7 @@ static bool is_of_kind(const struct item_space *space, const struct index_defini
 {
     return definition->multikey && definition->order == DOCUMENT_ORDER_MONGO &&
            (definition->kind == &index_kind_ordered || definition->kind == &index_kind_wildcard) &&
-           definition->state == INDEX_READY && is_whole(space, definition);
+           definition->state == INDEX_READY && !definition->stale && is_whole(space, definition);
 }
 
 /* The ranges of a condition of a partial index; false: there are none. */
@@ -227,7 +237,7 @@ static bool filter_says(struct query_filter *filter, const struct index_definiti
                         size_t at)
 {
     const struct index_condition *wanted = &definition->filter[at];
-    const struct query_conditions *conditions = through(filter, true);
+    const struct query_conditions *conditions = through(filter, definition->collator, true);
     struct cursor_range *all =
         ARENA_ARRAY(filter->arena, struct cursor_range, INDEX_CONDITIONS_MAX);
     struct query_ranges ranges = {all, 0};
@@ -313,7 +323,7 @@ static bool is_better(const struct query_condition *a, const struct query_condit
 static const struct query_condition *part_condition(const struct using *u, size_t part)
 {
     const struct query_conditions *conditions =
-        u->branch ? u->branch : through(u->filter, u->arrays[part] != 0);
+        u->branch ? u->branch : through(u->filter, u->definition->collator, u->arrays[part] != 0);
     const struct query_condition *best = NULL;
 
     for (size_t i = 0; i < conditions->count; i++) {
@@ -449,6 +459,7 @@ static void using_end(struct using *u, size_t first, const struct query_ranges *
     else
         use->ranges = *ranges;
     use->single = u->single;
+    use->exact &= !definition->collator; /* parts of the filter are counted without collations */
     use->repeats &= !use->single;
     memcpy(bounds, u->bounds, definition->part_count * sizeof *bounds);
     use->bounds = bounds;
@@ -484,7 +495,7 @@ static bool ordered_use(struct using *u)
 static void wildcard_uses(const struct item_space *space, struct query_filter *filter,
                           const struct index_definition *definition, struct query_index_uses *uses)
 {
-    const struct query_conditions *conditions = through(filter, true);
+    const struct query_conditions *conditions = through(filter, definition->collator, true);
 
     if (!filter_is_implied(filter, definition))
         return;
@@ -550,7 +561,8 @@ static bool branch_read(const struct query_implied *side, struct arena *arena,
 
 /* The definition that says most of the branch. */
 static bool branch_use(const struct item_space *space, struct query_filter *filter,
-                       const struct query_conditions *branch, struct query_index_use *ret_use)
+                       const struct query_conditions *branch,
+                       const struct document_collator *collator, struct query_index_use *ret_use)
 {
     size_t count, best = 0;
     const struct index_definition *const *list =
@@ -560,7 +572,8 @@ static bool branch_use(const struct item_space *space, struct query_filter *filt
         struct query_index_use use;
         struct using u;
 
-        if (list[i]->hidden || list[i]->kind != &index_kind_ordered || !is_of_kind(space, list[i]))
+        if (list[i]->hidden || list[i]->kind != &index_kind_ordered ||
+            list[i]->collator != collator || !is_of_kind(space, list[i]))
             continue;
         using_begin(&u, space, filter, list[i], arrays_of(space, filter, i), &use);
         u.branch = branch;
@@ -575,7 +588,8 @@ static bool branch_use(const struct item_space *space, struct query_filter *filt
 }
 
 static void union_find(const struct item_space *space, struct query_filter *filter,
-                       const struct query_alternative *alternative, struct query_index_uses *uses)
+                       const struct query_alternative *alternative,
+                       const struct document_collator *collator, struct query_index_uses *uses)
 {
     const struct query_implied *any = alternative->implied;
     CLEANUP(buf_done) struct buf prefix, name;
@@ -591,7 +605,7 @@ static void union_find(const struct item_space *space, struct query_filter *filt
         struct query_conditions branch;
 
         if (!branch_read(any->parts[i], filter->arena, &branch) ||
-            !branch_use(space, filter, &branch, &members[i]))
+            !branch_use(space, filter, &branch, collator, &members[i]))
             return;
         buf_append_slice(&prefix, members[i].prefix);
         buf_append_text(&name, i ? " OR " : "");
@@ -607,13 +621,26 @@ static void union_find(const struct item_space *space, struct query_filter *filt
                                     .name = arena_copy(filter->arena, buf_slice(&name))};
 }
 
+/* By indexes of one collation, for each that there is. */
 static void unions_find(const struct item_space *space, struct query_filter *filter,
                         struct query_index_uses *uses)
 {
-    const struct query_conditions *conditions = through(filter, true);
+    size_t count;
+    const struct index_definition *const *list =
+        index_policy_besides(space->definition->policy, &count);
 
-    for (size_t i = 0; i < conditions->alternative_count; i++)
-        union_find(space, filter, &conditions->alternatives[i], uses);
+    for (size_t i = 0; i < count; i++) {
+        const struct query_conditions *conditions;
+        size_t before = 0;
+
+        while (before < i && list[before]->collator != list[i]->collator)
+            before++;
+        if (before < i)
+            continue;
+        conditions = through(filter, list[i]->collator, true);
+        for (size_t n = 0; n < conditions->alternative_count; n++)
+            union_find(space, filter, &conditions->alternatives[n], list[i]->collator, uses);
+    }
 }
 
 void query_definition_uses_find(const struct item_space *space, struct query_filter *filter,
@@ -646,18 +673,21 @@ void query_definition_uses_find(const struct item_space *space, struct query_fil
 /* --- Orders ------------------------------------------------------------------------------------
  */
 
-/* The paths that the plan orders by; false: it orders by something else. */
+/* The paths that the plan orders by, and the collator of all; false: it orders by something else.
+ */
 static bool order_paths(const struct query_plan *plan, struct arena *arena,
-                        struct document_path *paths)
+                        struct document_path *paths, const struct document_collator **ret_collator)
 {
     for (size_t i = 0; i < plan->query.order_count; i++) {
         const struct query_order *order = &plan->query.order[i];
-        bool greatest;
+        struct query_end end;
 
         if (!order->expression->kind->is_end_of ||
-            !order->expression->kind->is_end_of(order->expression, arena, &paths[i], &greatest) ||
-            greatest != order->descending)
+            !order->expression->kind->is_end_of(order->expression, arena, &end) ||
+            end.greatest != order->descending || (i && end.collator != *ret_collator))
             return false;
+        paths[i] = end.path;
+        *ret_collator = end.collator;
     }
     return true;
 }
@@ -718,6 +748,7 @@ bool query_definition_for_order(const struct item_space *space, struct query_fil
     const struct query_plan *plan = filter->plan;
     struct document_path *paths =
         ARENA_ARRAY(filter->arena, struct document_path, plan->query.order_count + 1);
+    const struct document_collator *collator = NULL;
     struct query_index_use best = {0};
     size_t count;
     const struct index_definition *const *list =
@@ -725,7 +756,7 @@ bool query_definition_for_order(const struct item_space *space, struct query_fil
     bool found = false;
 
     if (plan->order != DOCUMENT_ORDER_MONGO || !plan->query.order_count || !count ||
-        !order_paths(plan, filter->arena, paths))
+        !order_paths(plan, filter->arena, paths, &collator))
         return false;
     for (size_t i = 0; i < count; i++) {
         struct query_index_use use;
@@ -734,7 +765,8 @@ bool query_definition_for_order(const struct item_space *space, struct query_fil
 
         if ((list[i]->hidden && !slice_equal(list[i]->name, filter->hint)) ||
             (filter->hint.data && !slice_equal(list[i]->name, filter->hint)) ||
-            list[i]->kind != &index_kind_ordered || !is_of_kind(space, list[i]))
+            list[i]->kind != &index_kind_ordered || list[i]->collator != collator ||
+            !is_of_kind(space, list[i]))
             continue;
         using_begin(&u, space, filter, list[i], arrays_of(space, filter, i), &use);
         if (!order_use(&u, paths, &backwards))

@@ -27,6 +27,14 @@ struct query_implied;
 struct query_implying;
 struct query_subquery;
 
+/* The least or greatest value at a path. */
+struct query_end {
+    struct document_path path;
+    bool greatest;
+    const struct document_collator *collator; /* texts are in its comparison form; NULL: they are as
+                                                 they are */
+};
+
 struct query_kind {
     const char *name; /* for plans that people read */
     bool (*evaluate)(const struct query_expression *expression, struct query_context *context,
@@ -39,9 +47,10 @@ struct query_kind {
                                          const struct query_implying *implying, bool truth);
     /* Is it the least value that a path of the item leads to through arrays, or the greatest, where
      * what is missing is null and an empty array undefined? Then an index that has all values of
-     * the path gives the order by it. NULL: it is not. */
+     * the path, and its texts as the same collator has them, gives the order by it. NULL: it is
+     * not. */
     bool (*is_end_of)(const struct query_expression *expression, struct arena *arena,
-                      struct document_path *ret_path, bool *ret_greatest);
+                      struct query_end *ret_end);
 };
 
 /* The head of every node. A kind's own data follows in a larger struct that begins with it. */

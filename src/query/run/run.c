@@ -26,6 +26,17 @@
 
 /* --- Streaming ------------------------------------------------------------------------------- */
 
+/* Which indexes a query that begins has come to use. */
+static void index_tell(const struct query_request *request, const struct query_index_use *use)
+{
+    if (!use || !request->index_used)
+        return;
+    if (use->definition)
+        request->index_used(request->index_used_self, &request->container, use->definition);
+    for (size_t i = 0; i < use->member_count; i++)
+        index_tell(request, &use->members[i]);
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err);
 static void feed_open(struct query_run_state *run);
 
@@ -707,6 +718,10 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     if (!query_order_check(run->plan, run->request, run->arena, &run->rules, err) ||
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
+    if (!run->request->continuation.len && run->access.kind == QUERY_ACCESS_INDEX) {
+        index_tell(run->request, run->access.index);
+        index_tell(run->request, run->access.second);
+    }
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);
     if (run->covered && run->cover.counts_missing && run->plan->query.filter == NULL &&
         !query_hits_count(&run->spans, &run->access, &known, &run->items_count, err))

@@ -10,6 +10,7 @@
  * is in the ranges. */
 #pragma once
 
+#include "document/collator.h"
 #include "document/path.h"
 #include "query/value/ranges.h"
 
@@ -58,8 +59,10 @@ enum query_ways { QUERY_WAYS_PATHS, QUERY_WAYS_ONE_VALUE, QUERY_WAYS_MANY_VALUES
 /* What an answer is worked out with. */
 struct query_implying {
     enum query_ways ways;
-    enum document_order order;          /* by which the plan compares */
-    enum document_order entries;        /* of the bytes that ranges are made of */
+    enum document_order order;   /* by which the plan compares */
+    enum document_order entries; /* of the bytes that ranges are made of */
+    const struct document_collator
+        *collator; /* whose comparison form texts have there; NULL: as they are */
     const struct query_subquery *query; /* whose sources variables stand for */
     const struct query_subquery *inner; /* a subquery within it that is looked into, or NULL */
     struct arena *arena;

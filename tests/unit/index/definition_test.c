@@ -201,10 +201,94 @@ static void a_wildcard_has_what_its_projection_leaves(void **state)
                    "index 3 /a/b = 1\nindex 3 /a/b/c = true\n");
 }
 
+#define LOOSE                                                                                      \
+    "\"order\":\"mongo\",\"multikey\":true,\"collation\":{\"locale\":\"en\",\"strength\":2}"
+
+static bool same_entries(struct arena *arena, const struct index_definition *definition,
+                         const char *one, const char *other, bool claims)
+{
+    struct index_entry *left, *right;
+    size_t left_count, right_count;
+    struct error err;
+
+    assert_ok((claims ? index_definition_claims : index_definition_entries)(
+                  definition, document_of(arena, one), arena, &left, &left_count, &err),
+              &err);
+    assert_ok((claims ? index_definition_claims : index_definition_entries)(
+                  definition, document_of(arena, other), arena, &right, &right_count, &err),
+              &err);
+    if (left_count != right_count)
+        return false;
+    for (size_t i = 0; i < left_count; i++)
+        if (!slice_equal(left[i].bytes, right[i].bytes))
+            return false;
+    return true;
+}
+
+static void texts_are_in_the_comparison_form_of_the_collation(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\"," LOOSE ",\"unique\":\"logicalPartition\",\"key\":"
+                       "[{\"path\":\"/a\"}]}");
+    const struct index_definition *simple =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":[{"
+                       "\"path\":\"/a\"}]}");
+    const struct index_definition *hashed =
+        define(*state, "{\"name\":\"x\"," LOOSE ",\"key\":[{\"path\":\"/a\",\"hashed\":true}]}");
+    const struct index_definition *wild =
+        define(*state, "{\"name\":\"x\"," LOOSE ",\"wildcard\":{}}");
+
+    assert_true(same_entries(*state, definition, "{\"a\":\"Ann\"}", "{\"a\":\"aNN\"}", false));
+    assert_true(same_entries(*state, definition, "{\"a\":\"Ann\"}", "{\"a\":\"aNN\"}", true));
+    assert_false(
+        same_entries(*state, definition, "{\"a\":\"Ann\"}", "{\"a\":\"\u00e4nn\"}", false));
+    assert_true(same_entries(*state, definition, "{\"a\":{\"b\":[\"X\"]}}",
+                             "{\"a\":{\"b\":[\"x\"]}}", false));
+    assert_true(same_entries(*state, hashed, "{\"a\":\"Ann\"}", "{\"a\":\"aNN\"}", false));
+    assert_true(same_entries(*state, wild, "{\"a\":[\"Ann\"]}", "{\"a\":[\"aNN\"]}", false));
+    assert_false(same_entries(*state, simple, "{\"a\":\"Ann\"}", "{\"a\":\"aNN\"}", false));
+    assert_false(index_definition_same(definition, simple));
+    assert_entries(*state, definition, "{\"a\":5}", "index 3 = 5\n");
+}
+
+static void a_partial_index_compares_its_filter_by_its_collation(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\"," LOOSE ",\"key\":[{\"path\":\"/a\"}],\"filter\":[{"
+                       "\"path\":\"/b\",\"comparison\":\"equal\",\"value\":\"YES\"}]}");
+
+    assert_entries(*state, definition, "{\"a\":1,\"b\":\"yes\"}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":\"no\"}", "");
+}
+
+static void entries_of_other_rules_are_neither_used_nor_written(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\"," LOOSE ",\"key\":[{\"path\":\"/a\"}],\"collator\":"
+                       "\"1.2\"}");
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    assert_true(definition->stale);
+    assert_false(index_definition_entries(definition, document_of(*state, "{\"a\":\"x\"}"), *state,
+                                          &entries, &count, &err));
+    assert_int_equal(err.code, ERROR_STORE_VERSION);
+    assert_non_null(strstr(err.message, "version 1.2"));
+}
+
 static void what_cannot_be_is_refused_by_name(void **state)
 {
     assert_refused(*state, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"collation\":\"de\"}",
-                   ERROR_NOT_SUPPORTED, "collation \"de\"");
+                   ERROR_BAD_REQUEST, "neither");
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"collation\":{\"locale\":"
+                   "\"de\"}}",
+                   ERROR_NOT_SUPPORTED, "takes \"multikey\"");
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"collation\":{\"locale\":"
+                   "\"xx\"}}",
+                   ERROR_BAD_REQUEST, "locale");
     assert_refused(*state, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"wat\":1}",
                    ERROR_BAD_REQUEST, "no member \"wat\"");
     assert_refused(*state, "{\"name\":\"x\"}", ERROR_BAD_REQUEST, "either");
@@ -408,6 +492,9 @@ int main(void)
         cmocka_unit_test(a_partial_index_has_those_that_meet_its_filter),
         cmocka_unit_test(equal_values_hash_alike_and_arrays_are_not_hashed),
         cmocka_unit_test(a_wildcard_has_what_its_projection_leaves),
+        cmocka_unit_test(texts_are_in_the_comparison_form_of_the_collation),
+        cmocka_unit_test(a_partial_index_compares_its_filter_by_its_collation),
+        cmocka_unit_test(entries_of_other_rules_are_neither_used_nor_written),
         cmocka_unit_test(what_cannot_be_is_refused_by_name),
         cmocka_unit_test(what_was_kept_is_read_back_the_same),
         cmocka_unit_test(a_policy_with_definitions_has_the_entries_of_all),

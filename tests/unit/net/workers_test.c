@@ -390,6 +390,37 @@ static void an_owner_that_computes_takes_turns_with_itself(void **state UNUSED)
     net_owners_free(owners);
 }
 
+static void an_owner_computes_on_every_core_until_another_asks(void **state UNUSED)
+{
+    struct net_workers *workers = net_workers_new(&(struct net_workers_settings){
+        .threads_max = 16, .queue_max = 100, .busy_max = 1, .alone_max = 3, .idle_ms = 60000});
+    struct net_owners *owners = net_owners_new(NULL, 1);
+    CLEANUP(gate_done) struct gate gate;
+    struct busy_job busy[6] = {0};
+    struct net_workers_metrics metrics = {0};
+
+    gate_init(&gate);
+    for (size_t i = 0; i < ARRAY_LEN(busy); i++) {
+        busy[i].workers = workers;
+        busy[i].job.gate = &gate;
+        busy[i].job.work.run = busy_run;
+        jobs_submit(workers, &busy[i].job, 1, net_owners_find(owners, 1), 1);
+    }
+    while (metrics.waiting + metrics.queued != ARRAY_LEN(busy) - 3) {
+        usleep(1000);
+        net_workers_metrics(workers, &metrics);
+    }
+    while (metrics.waiting + metrics.queued != ARRAY_LEN(busy) - 1) {
+        assert_false(net_owner_is_alone(net_owners_find(owners, 2)));
+        usleep(1000);
+        net_workers_metrics(workers, &metrics);
+    }
+    gate_open(&gate);
+    gate_wait_for(&gate, &gate.finished, ARRAY_LEN(busy));
+    net_workers_free(workers);
+    net_owners_free(owners);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +431,7 @@ int main(void)
         cmocka_unit_test(an_owner_leaves_threads_to_others_and_a_container_to_its_others),
         cmocka_unit_test(an_owner_cannot_fill_the_queue),
         cmocka_unit_test(an_owner_that_computes_takes_turns_with_itself),
+        cmocka_unit_test(an_owner_computes_on_every_core_until_another_asks),
         cmocka_unit_test(a_turn_is_not_kept_by_a_thread_that_waits),
     };
     return cmocka_run_group_tests_name("net/workers", tests, NULL, NULL);

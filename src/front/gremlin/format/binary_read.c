@@ -80,7 +80,7 @@ static bool count_read(struct gremlin_binary *reader, size_t least, size_t *ret_
 static bool text_read(struct gremlin_binary *reader, struct slice *ret_text)
 {
     const uint8_t *bytes;
-    size_t len;
+    size_t len = 0;
 
     if (!count_read(reader, 1, &len) || !gremlin_binary_take(reader, len, &bytes))
         return false;
@@ -175,7 +175,7 @@ static bool bytes_read(struct gremlin_binary *reader, enum gremlin_type type,
                        struct gremlin_value *ret_value)
 {
     const uint8_t *bytes;
-    size_t len;
+    size_t len = 0;
 
     if (!count_read(reader, 1, &len) || !gremlin_binary_take(reader, len, &bytes))
         return false;
@@ -187,7 +187,7 @@ static bool big_read(struct gremlin_binary *reader, bool decimal, struct gremlin
 {
     const uint8_t *bytes;
     int32_t scale = 0;
-    size_t len;
+    size_t len = 0;
 
     if ((decimal && !int_read(reader, &scale)) || !count_read(reader, 1, &len) ||
         !gremlin_binary_take(reader, len, &bytes))
@@ -255,7 +255,7 @@ static bool list_read(struct gremlin_binary *reader, struct gremlin_value *ret_v
 {
     CLEANUP(gremlin_value_unref) struct gremlin_value list = gremlin_list_new(reader->heap, 0);
     struct gremlin_value item;
-    size_t count;
+    size_t count = 0;
 
     if (!count_read(reader, 2, &count))
         return false;
@@ -274,7 +274,7 @@ static bool table_read(struct gremlin_binary *reader, enum gremlin_type type,
 {
     CLEANUP(gremlin_value_unref)
     struct gremlin_value table = gremlin_table_new(reader->heap, type, 0);
-    size_t count;
+    size_t count = 0;
 
     if (!count_read(reader, type == GREMLIN_SET ? 2 : 4, &count))
         return false;
@@ -307,7 +307,7 @@ static bool tree_read(struct gremlin_binary *reader, struct gremlin_value *ret_v
 {
     CLEANUP(gremlin_value_unref)
     struct gremlin_value tree = gremlin_table_new(reader->heap, GREMLIN_TREE, 0);
-    size_t count;
+    size_t count = 0;
 
     if (!count_read(reader, 6, &count))
         return false;
@@ -499,7 +499,7 @@ static bool graph_vertex(struct gremlin_binary *reader, struct gremlin_value set
         gremlin_vertex_new(reader->heap, GREMLIN_NOTHING, GREMLIN_NOTHING, GREMLIN_NOTHING);
     CLEANUP(gremlin_properties_unref)
     struct gremlin_properties *properties = gremlin_properties_new(reader->heap, 0);
-    size_t count;
+    size_t count = 0;
 
     if (!value_read(reader, &gremlin_element(vertex)->id) ||
         !string_read(reader, &gremlin_element(vertex)->label) || !count_read(reader, 14, &count))
@@ -550,7 +550,7 @@ static bool graph_read(struct gremlin_binary *reader, struct gremlin_value *ret_
 {
     CLEANUP(gremlin_value_unref)
     struct gremlin_value graph = gremlin_subgraph_new(reader->heap);
-    size_t count;
+    size_t count = 0;
 
     if (!count_read(reader, 10, &count))
         return false;
@@ -595,7 +595,7 @@ static bool predicate_read(struct gremlin_binary *reader, struct gremlin_value *
 static bool instructions_read(struct gremlin_binary *reader, struct gremlin_traversal *traversal,
                               struct gremlin_instructions *into)
 {
-    size_t count, arguments;
+    size_t count = 0, arguments = 0;
 
     if (!count_read(reader, 8, &count))
         return false;
@@ -632,7 +632,7 @@ static bool bytecode_read(struct gremlin_binary *reader, struct gremlin_value *r
 static bool lambda_read(struct gremlin_binary *reader, struct gremlin_value *ret_value)
 {
     struct slice language, script;
-    int32_t arguments;
+    int32_t arguments = 0;
 
     if (!text_read(reader, &language) || !text_read(reader, &script) ||
         !int_read(reader, &arguments))

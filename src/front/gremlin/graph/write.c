@@ -257,6 +257,22 @@ static struct slice text_of(struct gremlin_value value)
     return gremlin_is_string(value) ? gremlin_bytes(value) : SLICE_NONE;
 }
 
+/* The property in hand shows the meta-properties that its vertex has now. */
+static bool meta_refresh(struct gremlin_value property, struct error *err)
+{
+    const struct gremlin_vertex_property *of = gremlin_vertex_property(property);
+    struct slice key = text_of(of->element.label);
+    CLEANUP(gremlin_properties_unref)
+    struct gremlin_properties *found = gremlin_properties_new(property.object->heap, 1);
+
+    if (!gremlin_element_select(of->vertex, &key, 1, found, err))
+        return false;
+    for (uint32_t i = 0; i < found->count; i++)
+        if (slice_equal(text_of(found->slots[i].id), text_of(of->element.id)))
+            gremlin_element_set_take(property, gremlin_object_ref(found->slots[i].meta));
+    return true;
+}
+
 static bool meta_assign(struct gremlin_graph *graph, struct gremlin_value property,
                         const struct gremlin_assignment *list, size_t count, struct error *err)
 {
@@ -278,7 +294,8 @@ static bool meta_assign(struct gremlin_graph *graph, struct gremlin_value proper
                                  text_of(of->element.id), list[i].key, &list[i].value, &document,
                                  err))
             return false;
-    return replace(graph, of->vertex, &key, id, before, document, err);
+    return replace(graph, of->vertex, &key, id, before, document, err) &&
+           meta_refresh(property, err);
 }
 
 bool gremlin_graph_assign(struct gremlin_graph *graph, const struct gremlin_value *element,

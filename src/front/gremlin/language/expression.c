@@ -193,9 +193,9 @@ static bool range_resolve(struct gremlin_resolver *resolver, const struct gremli
         int64_t number = first.integer + step * (int64_t)i;
         uint8_t letter = (uint8_t)number;
 
-        gremlin_list_add_take(list, letters ? gremlin_string(resolver->request.heap,
-                                                             slice_of(&letter, 1))
-                                            : gremlin_integer(MAX(first.type, last.type), number));
+        gremlin_list_add_take(list,
+                              letters ? gremlin_string(resolver->request.heap, slice_of(&letter, 1))
+                                      : gremlin_integer(MAX(first.type, last.type), number));
     }
     *ret_value = list;
     return true;

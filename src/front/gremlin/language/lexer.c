@@ -145,7 +145,8 @@ static bool comment_skip(struct gremlin_lexer *lexer, struct error *err)
 }
 
 /* 'text', "text" and, as Groovy has them, either quote three times. */
-static bool string_scan(struct gremlin_lexer *lexer, struct gremlin_lexeme *token, struct error *err)
+static bool string_scan(struct gremlin_lexer *lexer, struct gremlin_lexeme *token,
+                        struct error *err)
 {
     uint8_t quote = *lexer->at;
     size_t quotes = peek(lexer, 1) == quote && peek(lexer, 2) == quote ? 3 : 1;

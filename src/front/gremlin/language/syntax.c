@@ -443,7 +443,8 @@ static bool parenthesis_parse(struct parser *parser, struct gremlin_node **ret_n
         return false;
     inner->enclosed = true;
     *ret_node = inner;
-    literal = token_is_name(&parser->token, "null") || parser->token.kind == GREMLIN_LEXEME_STRING ||
+    literal = token_is_name(&parser->token, "null") ||
+              parser->token.kind == GREMLIN_LEXEME_STRING ||
               parser->token.kind == GREMLIN_LEXEME_NUMBER;
     if (gremlin_node_is_word(inner) && literal && !parser->token.on_new_line) {
         struct slice type = inner->links[0].name;

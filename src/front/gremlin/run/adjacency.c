@@ -702,7 +702,7 @@ static bool argument_reach(const struct raw *raw, enum gremlin_reach *ret_reach,
 
 bool compile_to(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    enum gremlin_reach reach;
+    enum gremlin_reach reach = GREMLIN_REACH_OUT;
 
     return argument_reach(raw, &reach, err) &&
            expand_compile(compiler, raw, reach, false, 1, err);
@@ -710,7 +710,7 @@ bool compile_to(struct compiler *compiler, struct raw *raw, struct error *err)
 
 bool compile_to_e(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    enum gremlin_reach reach;
+    enum gremlin_reach reach = GREMLIN_REACH_OUT;
 
     return argument_reach(raw, &reach, err) && expand_compile(compiler, raw, reach, true, 1, err);
 }
@@ -851,7 +851,7 @@ ENDS(compile_other_v, GREMLIN_REACH_BOTH, true)
 
 bool compile_to_v(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    enum gremlin_reach reach;
+    enum gremlin_reach reach = GREMLIN_REACH_OUT;
 
     return argument_reach(raw, &reach, err) && ends_compile(compiler, raw, reach, false, err);
 }

@@ -271,6 +271,8 @@ enum option_kind { OPTION_VALUE, OPTION_ANY, OPTION_NONE, OPTION_UNPRODUCTIVE };
 struct option {
     enum option_kind kind;
     struct gremlin_value operand;
+    struct part
+        *question; /* option(T, ...): whether T yields anything of the choice; NULL: operand */
     struct part *part;
     bool fed; /* something came to it: only then a barrier in it gives anything */
 };
@@ -304,47 +306,65 @@ static bool choose_value(struct run *run, struct choose *choose, const struct tr
     return part_value(run, choose->choice, traverser, ret_value, ret_found, err);
 }
 
-static bool option_fits(struct run *run, const struct option *option, struct gremlin_value value,
-                        bool found)
+static bool option_fits(struct run *run, const struct option *option,
+                        const struct traverser *traverser, struct gremlin_value value,
+                        bool *ret_fits, struct error *err)
 {
-    return option->kind == OPTION_VALUE && found && operand_test(run, option->operand, value);
+    struct traverser asked;
+    bool good;
+
+    if (!option->question) {
+        *ret_fits = operand_test(run, option->operand, value);
+        return true;
+    }
+    asked = traverser_copy(traverser);
+    gremlin_value_replace_take(&asked.value, gremlin_value_ref(value));
+    asked.on_trail = false;
+    good = part_test(run, option->question, &asked, ret_fits, err);
+    traverser_done(&asked);
+    return good;
 }
 
-/* Gives the traverser to the options of a kind, or to those that fit. */
-static size_t options_feed(struct run *run, struct choose *choose,
-                           const struct traverser *traverser, enum option_kind kind,
-                           struct gremlin_value value, bool found)
+/* Gives the traverser to the options of a kind; of OPTION_VALUE, to those that fit. Counts them. */
+static bool options_feed(struct run *run, struct choose *choose, const struct traverser *traverser,
+                         enum option_kind kind, struct gremlin_value value, size_t *fed,
+                         struct error *err)
 {
-    size_t fed = 0;
-
     for (size_t i = 0; i < choose->count; i++) {
         struct option *option = &choose->options[i];
+        bool fits = true;
 
-        if (option->kind != kind ||
-            (kind == OPTION_VALUE && !option_fits(run, option, value, found)))
+        if (option->kind != kind)
+            continue;
+        if (kind == OPTION_VALUE && !option_fits(run, option, traverser, value, &fits, err))
+            return false;
+        if (!fits)
             continue;
         part_add(run, option->part, traverser_copy(traverser));
         option->fed = true;
-        fed++;
+        ++*fed;
         if (choose->named && kind == OPTION_VALUE && run->v38)
             break;
     }
-    return fed;
+    return true;
 }
 
 /* *ret_passes: no option takes it, and it goes on as it is. */
 static bool choose_feed(struct run *run, struct choose *choose, const struct traverser *traverser,
                         bool *ret_passes, struct error *err)
 {
-    struct gremlin_value value = GREMLIN_NOTHING;
-    size_t fed;
+    CLEANUP(gremlin_value_unref) struct gremlin_value value = GREMLIN_NOTHING;
+    size_t fed = 0;
     bool found;
 
     *ret_passes = false;
     if (!choose_value(run, choose, traverser, &value, &found, err))
         return false;
     if (!found) {
-        if (options_feed(run, choose, traverser, OPTION_UNPRODUCTIVE, value, false) == 0) {
+        value = GREMLIN_NOTHING;
+        if (!options_feed(run, choose, traverser, OPTION_UNPRODUCTIVE, value, &fed, err))
+            return false;
+        if (!fed) {
             if (!run->v38 && choose->named)
                 return FAIL(err, "The provided traverser does not map to a value: %s->%s",
                             value_shown(run, traverser->value), "choose()");
@@ -352,12 +372,13 @@ static bool choose_feed(struct run *run, struct choose *choose, const struct tra
         }
         return true;
     }
-    fed = options_feed(run, choose, traverser, OPTION_VALUE, value, true);
-    if (!choose->test && (!run->v38 || !choose->named))
-        fed += options_feed(run, choose, traverser, OPTION_ANY, value, true);
-    if (!fed)
-        fed = options_feed(run, choose, traverser, OPTION_NONE, value, true);
-    gremlin_value_unref(value);
+    if (!options_feed(run, choose, traverser, OPTION_VALUE, value, &fed, err))
+        return false;
+    if (!choose->test && (!run->v38 || !choose->named) &&
+        !options_feed(run, choose, traverser, OPTION_ANY, value, &fed, err))
+        return false;
+    if (!fed && !options_feed(run, choose, traverser, OPTION_NONE, value, &fed, err))
+        return false;
     *ret_passes = !fed && choose->named && (choose->test || run->v38);
     return true;
 }
@@ -445,8 +466,13 @@ static bool option_add(struct compiler *compiler, struct choose *choose, enum op
         return REFUSE(err, "option() takes a traversal");
     option->kind = kind;
     option->operand = operand;
-    if (!operand_check(compiler, operand, err))
+    if (argument_is_traversal(operand)) {
+        if (!step_child(compiler, &choose->step, operand, (struct part_options){.test = true},
+                        &option->question, err))
+            return false;
+    } else if (!operand_check(compiler, operand, err)) {
         return false;
+    }
     if (!step_child(compiler, &choose->step, traversal, (struct part_options){0}, &option->part,
                     err))
         return false;

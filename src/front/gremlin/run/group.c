@@ -1,19 +1,20 @@
 /* group, groupCount, tree: of the stream, or as side effects that cap() reads.
  *
  * The value of a group is a traversal over the group's stream: by(count()), by(values('x').sum()).
- * Where it has no barrier each traverser gives one value to a list, at once; counts are kept as
- * numbers; only for other barriers the traversers of a group are kept until somebody reads it. */
+ * Of by('key'), by(T.id) and by() each traverser gives one value to a list, at once; counts are
+ * kept as numbers; only for other traversals the traversers of a group are kept until somebody
+ * reads it, and the first result is the group's. */
 #include "front/gremlin/run/compile.h"
 
 struct group_entry {
     struct gremlin_value values; /* a list, a long, or null */
-    struct batch batch;          /* kept for a barrier */
+    struct batch batch;          /* kept for a traversal */
 };
 
 enum group_form {
     GROUP_OBJECTS, /* lists of objects, or of what by() gives */
     GROUP_COUNTS,
-    GROUP_BARRIER,
+    GROUP_STREAM,
 };
 
 /* What was gathered under a name; shared by all steps of that name. */
@@ -64,9 +65,9 @@ static struct group_entry *group_entry(struct run *run, struct group_state *stat
     if (state->count == state->capacity) {
         size_t capacity = state->capacity ? state->capacity * 2 : 16;
 
-        state->entries = gremlin_heap_grow(run->heap, state->entries,
-                                           state->capacity * sizeof *state->entries,
-                                           capacity * sizeof *state->entries);
+        state->entries =
+            gremlin_heap_grow(run->heap, state->entries, state->capacity * sizeof *state->entries,
+                              capacity * sizeof *state->entries);
         state->capacity = capacity;
     }
     state->entries[state->count] = (struct group_entry){0};
@@ -101,7 +102,7 @@ static bool group_add(struct run *run, struct group *group, const struct travers
         entry->values.type = GREMLIN_LONG;
         entry->values.integer += (int64_t)traverser->bulk;
         return true;
-    case GROUP_BARRIER:
+    case GROUP_STREAM:
         batch_push(run, &entry->batch, traverser_copy(traverser));
         return true;
     case GROUP_OBJECTS:
@@ -124,9 +125,11 @@ static bool entry_value(struct run *run, const struct group_state *state,
     struct part *part;
     struct traverser first = {0};
 
-    if (state->form != GROUP_BARRIER) {
-        *ret_value = gremlin_value_ref(entry->values);
-        *ret_found = !gremlin_is_null(entry->values);
+    if (state->form != GROUP_STREAM) {
+        /* What by('key') finds is folded, and nothing folded is an empty list. */
+        *ret_value = gremlin_is_null(entry->values) ? gremlin_list_new(run->heap, 0)
+                                                    : gremlin_value_ref(entry->values);
+        *ret_found = true;
         return true;
     }
     part = state->value->part;
@@ -264,8 +267,8 @@ static bool part_counts(const struct gremlin_instruction *by)
 
 bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    struct group *group = STEP_ADD(
-        compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
+    struct group *group =
+        STEP_ADD(compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
 
     if (raw->by_count > 2)
         return REFUSE(err, "The key and value traversals for group()-step have already been set");
@@ -281,8 +284,7 @@ bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err
     if (!compile_by(compiler, raw->by[1], &group->value, err))
         return false;
     if (group->value.part) {
-        if (group->value.part->barrier)
-            group->form = GROUP_BARRIER;
+        group->form = GROUP_STREAM;
         step_own(compiler, &group->step, group->value.part);
     }
     return true;
@@ -290,8 +292,8 @@ bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err
 
 bool compile_group_count(struct compiler *compiler, struct raw *raw, struct error *err)
 {
-    struct group *group = STEP_ADD(
-        compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
+    struct group *group =
+        STEP_ADD(compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
 
     group->form = GROUP_COUNTS;
     if (raw->by_count > 1)
@@ -374,10 +376,10 @@ static const struct step_kind step_tree = {.name = "tree",
                                            .flags = STEP_BARRIER | STEP_NEEDS_PATH,
                                            .pull = tree_pull,
                                            .reset = tree_reset};
-static const struct step_kind step_tree_effect = {
-    .name = "treeSideEffect",
-    .flags = STEP_FILTERS | STEP_SIDE_EFFECT | STEP_NEEDS_PATH,
-    .one = tree_one};
+static const struct step_kind step_tree_effect = {.name = "treeSideEffect",
+                                                  .flags = STEP_FILTERS | STEP_SIDE_EFFECT |
+                                                           STEP_NEEDS_PATH,
+                                                  .one = tree_one};
 
 bool compile_tree(struct compiler *compiler, struct raw *raw, struct error *err)
 {

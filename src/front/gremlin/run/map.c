@@ -133,9 +133,9 @@ static bool properties_spread(struct run *run, struct step *step, const struct t
                       properties->values, &list, err))
         return false;
     for (size_t i = 0; i < gremlin_list(list)->count; i++)
-        batch_push(run, out,
-                   traverser_split(run, traverser,
-                                   gremlin_value_ref(gremlin_list(list)->items[i]), step));
+        batch_push(
+            run, out,
+            traverser_split(run, traverser, gremlin_value_ref(gremlin_list(list)->items[i]), step));
     gremlin_value_unref(list);
     return true;
 }
@@ -192,8 +192,7 @@ static const struct step_kind step_properties = {.name = "properties", .pull = p
 static bool properties_compile(struct compiler *compiler, struct raw *raw, bool values,
                                struct error *err)
 {
-    struct properties *properties =
-        STEP_ADD(compiler, raw, &step_properties, struct properties);
+    struct properties *properties = STEP_ADD(compiler, raw, &step_properties, struct properties);
 
     properties->values = values;
     if (!argument_texts(compiler, raw, 0, &properties->keys, &properties->count, err))
@@ -371,13 +370,24 @@ static bool inject_pull(struct run *run, struct step *step, size_t want, struct 
 
 static const struct step_kind step_inject = {.name = "inject", .pull = inject_pull};
 
+/* Is the step the first of all, or the first of a branch of a union() that is? */
+static bool nothing_comes_in(const struct compiler *compiler)
+{
+    while (compiler->index == 0 && compiler->outer) {
+        compiler = compiler->outer;
+        if (!raw_is(&compiler->raws[compiler->index], "union"))
+            return false;
+    }
+    return compiler->index == 0;
+}
+
 bool compile_inject(struct compiler *compiler, struct raw *raw, struct error *err)
 {
     struct inject *inject = STEP_ADD(compiler, raw, &step_inject, struct inject);
 
     inject->values = raw->arguments;
     inject->count = raw->count;
-    inject->first = !compiler->outer && compiler->index == 0;
+    inject->first = nothing_comes_in(compiler);
     for (size_t i = 0; i < raw->count; i++)
         if (argument_is_traversal(raw->arguments[i]))
             return argument_wrong(raw, i, "a value", err);

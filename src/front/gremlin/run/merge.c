@@ -14,6 +14,7 @@ struct source_map {
 struct merge {
     struct step step;
     bool edges;
+    bool first;                                       /* it begins the traversal */
     struct source_map search, create, match, ends[2]; /* out, in */
 };
 
@@ -297,13 +298,12 @@ static bool create_map(struct run *run, const struct merge *merge, struct gremli
             return false;
         }
         if (!before)
-            gremlin_map_put_take(
-                map, key,
-                gremlin_is_string(key) && merge->create.cardinality &&
-                        table->rows[i].value.type != GREMLIN_CARDINAL
-                    ? gremlin_cardinal_new(run->heap, merge->create.cardinality,
-                                           table->rows[i].value)
-                    : gremlin_value_ref(table->rows[i].value));
+            gremlin_map_put_take(map, key,
+                                 gremlin_is_string(key) && merge->create.cardinality &&
+                                         table->rows[i].value.type != GREMLIN_CARDINAL
+                                     ? gremlin_cardinal_new(run->heap, merge->create.cardinality,
+                                                            table->rows[i].value)
+                                     : gremlin_value_ref(table->rows[i].value));
     }
     gremlin_value_unref(create);
     return true;
@@ -349,18 +349,18 @@ static bool end_must(struct run *run, struct gremlin_value map, size_t which,
     if (!vertex_resolve(run, *given, ret_vertex, &found, err))
         return false;
     if (!found)
-        return FAIL(err,
-                    "Vertex id could not be resolved from mergeE: %s", value_shown(run, *given));
+        return FAIL(err, "Vertex id could not be resolved from mergeE: %s",
+                    value_shown(run, *given));
     return true;
 }
 
-static bool edge_make(struct run *run, struct gremlin_value map,
-                      const struct gremlin_value ends[2], struct gremlin_value *ret_edge,
-                      struct error *err)
+static bool edge_make(struct run *run, struct gremlin_value map, const struct gremlin_value ends[2],
+                      struct gremlin_value *ret_edge, struct error *err)
 {
     struct gremlin_value from = GREMLIN_NOTHING, to = GREMLIN_NOTHING;
     struct resolved resolved = {0};
-    bool good = end_must(run, map, 0, ends[0], &from, err) && end_must(run, map, 1, ends[1], &to, err);
+    bool good =
+        end_must(run, map, 0, ends[0], &from, err) && end_must(run, map, 1, ends[1], &to, err);
 
     if (good) {
         struct gremlin_new_edge made;
@@ -384,7 +384,8 @@ static bool edge_make(struct run *run, struct gremlin_value map,
 
 /* --- Matching -------------------------------------------------------------------------------- */
 
-/* onMatch is asked with the element in the traverser's place. */
+/* onMatch of a merge that begins the traversal is asked of the element, otherwise of the traverser.
+ */
 static bool matched(struct run *run, const struct merge *merge, const struct traverser *traverser,
                     struct gremlin_value element, struct error *err)
 {
@@ -399,8 +400,10 @@ static bool matched(struct run *run, const struct merge *merge, const struct tra
         return FAIL(err, "The incoming traverser for %s cannot be an Element",
                     merge->edges ? "MergeEdgeStep" : "MergeVertexStep");
     at = traverser_copy(traverser);
-    gremlin_value_replace_take(&at.value, gremlin_value_ref(element));
-    at.on_trail = false;
+    if (merge->first) {
+        gremlin_value_replace_take(&at.value, gremlin_value_ref(element));
+        at.on_trail = false;
+    }
     good = map_get(run, merge, &merge->match, &at, &map, err);
     traverser_done(&at);
     if (!good)
@@ -441,8 +444,8 @@ static bool end_option(struct run *run, const struct merge *merge, size_t which,
     bool found = true, good;
 
     if (!source->given)
-        return FAIL(err, "option(%s) must be specified if it is used for Direction.%s", names[which],
-                    which ? "IN" : "OUT");
+        return FAIL(err, "option(%s) must be specified if it is used for Direction.%s",
+                    names[which], which ? "IN" : "OUT");
     if (source->part && !part_value(run, source->part, traverser, &value, &found, err))
         return false;
     if (found && value.type == GREMLIN_MAP) {
@@ -489,21 +492,20 @@ static bool merge_one(struct run *run, struct merge *merge, const struct travers
 {
     struct gremlin_value list = gremlin_list_new(run->heap, 0), create = GREMLIN_NOTHING, made;
     bool missing = false;
-    bool good = map_check(merge, map, false, err) &&
-                (!merge->edges ||
-                 ends_resolve(run, merge, map, traverser, ends, &missing, err)) &&
-                (missing || search_all(run,
-                                       merge->edges ? GREMLIN_ELEMENT_EDGE : GREMLIN_ELEMENT_VERTEX,
-                                       map, ends, list, err));
+    bool good =
+        map_check(merge, map, false, err) &&
+        (!merge->edges || ends_resolve(run, merge, map, traverser, ends, &missing, err)) &&
+        (missing || search_all(run, merge->edges ? GREMLIN_ELEMENT_EDGE : GREMLIN_ELEMENT_VERTEX,
+                               map, ends, list, err));
 
     if (good && !gremlin_list(list)->count) {
         good = create_map(run, merge, map, traverser, &create, err);
         /* onCreate may name the vertices that the search left open */
         if (good && merge->edges && gremlin_is_null(ends[0]) && gremlin_is_null(ends[1]))
             good = ends_resolve(run, merge, create, traverser, ends, &missing, err);
-        good = good && (merge->edges ? edge_make(run, create, ends, &made, err)
-                                     : vertex_make(run, create, merge->search.cardinality, &made,
-                                                   err));
+        good = good &&
+               (merge->edges ? edge_make(run, create, ends, &made, err)
+                             : vertex_make(run, create, merge->search.cardinality, &made, err));
         if (good)
             batch_push(run, out, traverser_split(run, traverser, made, &merge->step));
         gremlin_value_unref(create);
@@ -574,17 +576,21 @@ static bool option_compile(struct compiler *compiler, struct merge *merge,
                 return REFUSE(err, "option(): the third argument is a Cardinality");
             options[i].source->cardinality = in->arguments[2].word.word;
         }
+        /* A map that stands there is looked at even if it is never used. */
+        if (i < 2 && in->arguments[1].type == GREMLIN_MAP &&
+            !map_check(merge, in->arguments[1], i == 1, err))
+            return false;
         return source_compile(compiler, merge, in->arguments[1], options[i].source, err);
     }
     return REFUSE(err, "The option() of a merge is not one it takes");
 }
 
-static bool merge_compile(struct compiler *compiler, struct raw *raw, bool edges,
-                          struct error *err)
+static bool merge_compile(struct compiler *compiler, struct raw *raw, bool edges, struct error *err)
 {
     struct merge *merge = STEP_ADD(compiler, raw, &step_merge, struct merge);
 
     merge->edges = edges;
+    merge->first = !compiler->outer && compiler->index == 0;
     merge->step.local = true;
     if (!write_allowed(compiler->run, raw->row->name, err))
         return false;

@@ -9,6 +9,7 @@ enum reduction { REDUCE_COUNT, REDUCE_SUM, REDUCE_MIN, REDUCE_MAX, REDUCE_MEAN, 
 struct tally {
     struct gremlin_value value; /* null: none yet */
     uint64_t count;
+    bool nulls; /* something came, but it was null */
 };
 
 struct reduce {
@@ -101,8 +102,10 @@ static bool tally_add(struct run *run, const struct reduce *reduce, struct tally
     bool good = true;
 
     if (gremlin_is_null(value) && reduce->reduction != REDUCE_COUNT &&
-        reduce->reduction != REDUCE_FOLD)
+        reduce->reduction != REDUCE_FOLD) {
+        tally->nulls = true;
         return true;
+    }
     switch (reduce->reduction) {
     case REDUCE_COUNT:
         break;
@@ -139,15 +142,15 @@ static struct gremlin_value tally_result(struct run *run, const struct reduce *r
     case REDUCE_MEAN: {
         double mean;
 
-        *ret_found = tally->count > 0;
-        if (!*ret_found)
+        *ret_found = tally->count > 0 || tally->nulls;
+        if (!tally->count)
             return value;
         mean = gremlin_number_double(value) / (double)tally->count;
         gremlin_value_unref(value);
         return gremlin_double(mean);
     }
-    default:
-        *ret_found = tally->count > 0;
+    default: /* of nulls alone, null */
+        *ret_found = tally->count > 0 || tally->nulls;
         return value;
     }
 }
@@ -239,8 +242,8 @@ static bool reduce_compile(struct compiler *compiler, struct raw *raw, enum redu
 {
     size_t from;
     bool local = argument_local(raw, &from);
-    struct reduce *reduce = STEP_ADD(
-        compiler, raw, local ? &step_reduce_local : &step_reduce_free, struct reduce);
+    struct reduce *reduce =
+        STEP_ADD(compiler, raw, local ? &step_reduce_local : &step_reduce_free, struct reduce);
 
     reduce->reduction = reduction;
     if (raw->count > from)

@@ -19,7 +19,6 @@ struct derived {
 
 struct mongo_credentials {
     uint8_t seal[MONGO_SEAL_BYTES];
-    uint8_t salt[MONGO_SALT_LEN];
     struct mutex lock; /* of the places; a leaf */
     struct derived places[PLACES];
 };
@@ -27,12 +26,8 @@ struct mongo_credentials {
 struct mongo_credentials *mongo_credentials_new(const uint8_t seal[MONGO_SEAL_BYTES])
 {
     struct mongo_credentials *credentials = MEMORY_NEW(struct mongo_credentials);
-    const struct slice purpose = SLICE("mongo scram salt 1");
-    uint8_t salt[FRONT_SIGNATURE_LEN];
 
     memcpy(credentials->seal, seal, MONGO_SEAL_BYTES);
-    front_signature(slice_of(seal, MONGO_SEAL_BYTES), &purpose, 1, salt);
-    memcpy(credentials->salt, salt, MONGO_SALT_LEN);
     mutex_init(&credentials->lock);
     return credentials;
 }
@@ -46,23 +41,32 @@ void mongo_credentials_free(struct mongo_credentials *credentials)
     memory_free(credentials);
 }
 
-struct slice mongo_credentials_salt(const struct mongo_credentials *credentials)
+void mongo_credentials_salt(const struct mongo_credentials *credentials, enum mongo_scram scram,
+                            struct slice user, struct slice database,
+                            uint8_t ret_salt[MONGO_SALT_MAX])
 {
-    return slice_of(credentials->salt, MONGO_SALT_LEN);
+    const uint8_t mechanism = (uint8_t)scram;
+    const struct slice parts[] = {SLICE("mongo scram salt 2"), slice_of(&mechanism, 1), database,
+                                  SLICE("\0"), user};
+    uint8_t salt[FRONT_SIGNATURE_LEN];
+
+    static_assert((int)MONGO_SALT_MAX <= (int)FRONT_SIGNATURE_LEN, "a salt is cut from a signature");
+    front_signature(slice_of(credentials->seal, MONGO_SEAL_BYTES), parts, ARRAY_LEN(parts), salt);
+    memcpy(ret_salt, salt, MONGO_SALT_MAX);
 }
 
 /* --- Deriving -------------------------------------------------------------------------------- */
 
 static void derive(struct mongo_credentials *credentials, enum mongo_scram scram,
-                   struct slice secret, struct mongo_scram_keys *ret_keys)
+                   struct slice secret, struct slice salt, struct mongo_scram_keys *ret_keys)
 {
     const uint8_t mechanism = (uint8_t)scram;
-    const struct slice parts[] = {slice_of(&mechanism, 1), secret};
+    const struct slice parts[] = {slice_of(&mechanism, 1), salt, secret};
     uint8_t name[FRONT_SIGNATURE_LEN];
     struct derived *place;
     bool found;
 
-    front_signature(slice_of(credentials->seal, MONGO_SEAL_BYTES), parts, 2, name);
+    front_signature(slice_of(credentials->seal, MONGO_SEAL_BYTES), parts, ARRAY_LEN(parts), name);
     place = &credentials->places[name[0]];
     mutex_lock(&credentials->lock);
     found = place->used && front_signature_equal(place->name, name);
@@ -71,8 +75,7 @@ static void derive(struct mongo_credentials *credentials, enum mongo_scram scram
     mutex_unlock(&credentials->lock);
     if (found)
         return;
-    mongo_scram_derive(scram, secret, mongo_credentials_salt(credentials), MONGO_ITERATIONS,
-                       ret_keys);
+    mongo_scram_derive(scram, secret, salt, mongo_iterations(scram), ret_keys);
     mutex_lock(&credentials->lock);
     memcpy(place->name, name, sizeof name);
     place->keys = *ret_keys;
@@ -89,8 +92,10 @@ bool mongo_credentials_prove(struct mongo_credentials *credentials,
 {
     struct front_key keys[FRONT_KEYS_MAX];
     size_t count = front_key_list(candidates->account, candidates->dev, keys);
+    uint8_t salt[MONGO_SALT_MAX];
     bool good = false;
 
+    mongo_credentials_salt(credentials, scram, candidates->user, candidates->database, salt);
     for (size_t i = 0; i < count && !good; i++) {
         char text[ACCOUNT_KEY_TEXT_SIZE], digest[MONGO_SCRAM_DIGEST_LEN];
         struct mongo_scram_keys derived;
@@ -102,7 +107,7 @@ bool mongo_credentials_prove(struct mongo_credentials *credentials,
             mongo_scram_digest(candidates->user, secret, digest);
             secret = slice_of(digest, sizeof digest);
         }
-        derive(credentials, scram, secret, &derived);
+        derive(credentials, scram, secret, slice_of(salt, mongo_salt_len(scram)), &derived);
         good = mongo_scram_check(scram, &derived, signed_text, final, ret_signature);
         if (good)
             *ret_key = keys[i];

@@ -20,7 +20,6 @@ enum {
     MONGO_RECORD_BYTES_MAX = 16 * 1024,
     MONGO_USER_NAME_MAX = 128,
     MONGO_MARK_LEN = 16,
-    MONGO_SALT_MAX = 28,
 };
 
 struct mongo_credential {

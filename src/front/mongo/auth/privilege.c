@@ -82,6 +82,22 @@ void mongo_privileges_add(struct mongo_privileges *privileges,
     privileges->list[privileges->count++] = *privilege;
 }
 
+void mongo_privileges_remove(struct mongo_privileges *privileges,
+                             const struct mongo_privilege *privilege)
+{
+    for (size_t i = 0; i < privileges->count; i++) {
+        struct mongo_privilege *one = &privileges->list[i];
+
+        if (!is_same(&one->resource, &privilege->resource))
+            continue;
+        one->actions.bits[0] &= ~privilege->actions.bits[0];
+        one->actions.bits[1] &= ~privilege->actions.bits[1];
+        if (!one->actions.bits[0] && !one->actions.bits[1])
+            *one = privileges->list[--privileges->count];
+        return;
+    }
+}
+
 static bool covers(const struct mongo_resource *wide, const struct mongo_resource *narrow)
 {
     if (wide->kind == MONGO_RESOURCE_ANY)

@@ -48,6 +48,9 @@ struct mongo_privileges {
 /* One more, or more actions on a resource that is there. */
 void mongo_privileges_add(struct mongo_privileges *privileges,
                           const struct mongo_privilege *privilege);
+/* Takes these actions on the resource from the list; nothing happens where it is not there. */
+void mongo_privileges_remove(struct mongo_privileges *privileges,
+                             const struct mongo_privilege *privilege);
 /* May this be done to that? A resource of a whole database is collection "". */
 bool mongo_privileges_allow(const struct mongo_privileges *privileges, enum mongo_action action,
                             const struct mongo_resource *resource);

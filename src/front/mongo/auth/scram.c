@@ -192,3 +192,13 @@ struct slice mongo_scram_final_text(enum mongo_scram scram,
     EVP_EncodeBlock((uint8_t *)base64, signature, (int)mongo_scram_key_len(scram));
     return arena_printf(arena, "v=%s", base64);
 }
+
+size_t mongo_salt_len(enum mongo_scram scram)
+{
+    return scram == MONGO_SCRAM_SHA_1 ? 16 : MONGO_SALT_MAX;
+}
+
+uint32_t mongo_iterations(enum mongo_scram scram)
+{
+    return scram == MONGO_SCRAM_SHA_1 ? 10000 : 15000;
+}

@@ -13,7 +13,11 @@
 
 enum mongo_scram { MONGO_SCRAM_SHA_1, MONGO_SCRAM_SHA_256, MONGO_SCRAMS };
 
-enum { MONGO_SCRAM_KEY_MAX = 32, MONGO_SCRAM_TEXT_MAX = 4096 };
+enum { MONGO_SCRAM_KEY_MAX = 32, MONGO_SCRAM_TEXT_MAX = 4096, MONGO_SALT_MAX = 28 };
+
+/* What everybody gets: 16 bytes of salt and 10000 iterations, or 28 and 15000. */
+size_t mongo_salt_len(enum mongo_scram scram);
+uint32_t mongo_iterations(enum mongo_scram scram);
 
 /* What a server has to know of a password. */
 struct mongo_scram_keys {

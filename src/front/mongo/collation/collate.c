@@ -1,20 +1,13 @@
-/* Values in comparison form.
- *
- * A sort key is bytes that memcmp orders; texts are UTF-8, and so must be what stands for one in
- * values that are kept and sent on. So each byte of the key is one code point: bytes from 0x80 on
- * take two, and the order stays. */
+/* Values in comparison form, within the limits of a query. */
 #include "document/bson.h"
-#include "front/mongo/collation/collation_private.h"
+#include "front/mongo/collation/collation.h"
 #include "query/value/value.h"
 
-#include <stdlib.h>
-#include <unicode/ustring.h>
-
-enum { STACK_UNITS = 256, STACK_KEY = 1024, BYTES_PER_WORK = 8, REPLACEMENT = 0xFFFD };
+enum { STACK_KEY = 1024, BYTES_PER_WORK = 8, BYTES_PER_UNIT = 8, TEXT_MAX = INT32_MAX / 4 };
 
 struct collate_node {
     struct query_expression head; /* the child: the value */
-    const struct mongo_collator *collator;
+    const struct document_collator *collator;
 };
 
 static bool is_text(const struct document_value *value)
@@ -22,103 +15,36 @@ static bool is_text(const struct document_value *value)
     return value->type == DOCUMENT_STRING || value->type == DOCUMENT_SYMBOL;
 }
 
-bool mongo_collate_matters(const struct document_value *value)
-{
-    struct document_iter iter;
-
-    if (is_text(value))
-        return true;
-    if (value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY)
-        return false;
-    document_iter_init(&iter, value->document);
-    while (document_iter_next(&iter))
-        if (mongo_collate_matters(&iter.value))
-            return true;
-    return false;
-}
-
 /* --- Texts ------------------------------------------------------------------------------------ */
 
-static bool key_encode(const uint8_t *key, size_t len, struct query_context *context,
-                       struct slice *ret_text, struct error *err)
-{
-    size_t wide = 0, at = 0;
-    uint8_t *text;
-
-    for (size_t i = 0; i < len; i++)
-        wide += key[i] >> 7;
-    text = query_alloc(context, len + wide + 1, err);
-    if (!text)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if (key[i] < 0x80) {
-            text[at++] = key[i];
-        } else {
-            text[at++] = (uint8_t)(0xC0 | key[i] >> 6);
-            text[at++] = (uint8_t)(0x80 | (key[i] & 0x3F));
-        }
-    }
-    *ret_text = slice_of(text, at);
-    return true;
-}
-
-static bool units_collate(const struct mongo_collator *collator, const UChar *units, int32_t count,
-                          struct query_context *context, struct slice *ret_text, struct error *err)
-{
-    uint8_t stack[STACK_KEY], *key = stack;
-    int32_t len = ucol_getSortKey(collator->icu, units, count, stack, sizeof stack);
-    bool fine;
-
-    if (len > (int32_t)sizeof stack) {
-        if (!query_memory_check(context, (size_t)len, err))
-            return false;
-        key = malloc((size_t)len);
-        if (!key)
-            return error_set(err, ERROR_MEMORY_FULL, "collation: no memory for a sort key");
-        len = ucol_getSortKey(collator->icu, units, count, key, len);
-    }
-    /* the key ends in a zero; no length at all is ICU's own lack of memory */
-    fine = len > 0 ? key_encode(key, (size_t)len - 1, context, ret_text, err)
-                   : error_set(err, ERROR_MEMORY_FULL, "collation: no sort key could be made");
-    if (key != stack)
-        free(key);
-    return fine;
-}
-
-static bool text_collate(const struct mongo_collator *collator, struct slice text,
+static bool text_collate(const struct document_collator *collator, struct slice text,
                          struct query_context *context, struct slice *ret_text, struct error *err)
 {
-    UErrorCode status = U_ZERO_ERROR;
-    UChar stack[STACK_UNITS], *units = stack;
-    int32_t count = 0;
-    bool fine;
+    uint8_t stack[STACK_KEY], *made;
+    size_t len;
 
     if (!query_work(context, 1 + text.len / BYTES_PER_WORK, err))
         return false;
-    if (text.len > STACK_UNITS) {
-        if (text.len > INT32_MAX / 4 || !query_memory_check(context, text.len * sizeof *units, err))
-            return text.len <= INT32_MAX / 4
-                       ? false
-                       : error_set(err, ERROR_QUERY_LIMIT, "collation: a text is too long");
-        units = malloc(text.len * sizeof *units);
-        if (!units)
-            return error_set(err, ERROR_MEMORY_FULL, "collation: no memory for a text");
-    }
-    /* there are never more units than bytes */
-    u_strFromUTF8WithSub(units, (int32_t)MAX(text.len, (size_t)STACK_UNITS), &count,
-                         text.len ? (const char *)text.data : "", (int32_t)text.len, REPLACEMENT,
-                         NULL, &status);
-    fine = U_SUCCESS(status)
-               ? units_collate(collator, units, count, context, ret_text, err)
-               : mongo_error_set(err, MONGO_INTERNAL_ERROR, "collation: %s", u_errorName(status));
-    if (units != stack)
-        free(units);
-    return fine;
+    if (text.len > TEXT_MAX)
+        return error_set(err, ERROR_QUERY_LIMIT, "collation: a text is too long");
+    /* the key that is being made, and the text in ICU's units */
+    if (text.len > STACK_KEY && !query_memory_check(context, text.len * BYTES_PER_UNIT, err))
+        return false;
+    len = document_collator_key(collator, text, stack, sizeof stack);
+    made = query_alloc(context, len + 1, err);
+    if (!made)
+        return false;
+    if (len <= sizeof stack)
+        memcpy(made, stack, len);
+    else
+        (void)document_collator_key(collator, text, made, len);
+    *ret_text = slice_of(made, len);
+    return true;
 }
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
-static bool members_collate(const struct mongo_collator *collator,
+static bool members_collate(const struct document_collator *collator,
                             const struct document_value *value, struct query_context *context,
                             struct document_value *ret_value, struct error *err)
 {
@@ -134,7 +60,7 @@ static bool members_collate(const struct mongo_collator *collator,
     return query_build_close(context, mark, begin, value->type, ret_value, err);
 }
 
-bool mongo_collate(const struct mongo_collator *collator, const struct document_value *value,
+bool mongo_collate(const struct document_collator *collator, const struct document_value *value,
                    struct query_context *context, struct document_value *ret_value,
                    struct error *err)
 {
@@ -150,13 +76,13 @@ bool mongo_collate(const struct mongo_collator *collator, const struct document_
         *ret_value = document_string(text);
         return true;
     }
-    if (collator && nested && mongo_collate_matters(value))
+    if (collator && nested && document_collate_matters(value))
         return members_collate(collator, value, context, ret_value, err);
     *ret_value = *value;
     return true;
 }
 
-bool mongo_collate_constant(const struct mongo_collator *collator,
+bool mongo_collate_constant(const struct document_collator *collator,
                             const struct document_value *value, struct arena *arena,
                             struct document_value *ret_value, struct error *err)
 {
@@ -172,7 +98,7 @@ bool mongo_collate_constant(const struct mongo_collator *collator,
     return true;
 }
 
-bool mongo_collate_compare(const struct mongo_collator *collator, const struct document_value *a,
+bool mongo_collate_compare(const struct document_collator *collator, const struct document_value *a,
                            const struct document_value *b, struct query_context *context,
                            int *ret_order, struct error *err)
 {
@@ -239,7 +165,7 @@ static const struct query_kind unpair_kind = {"value of a pair", unpair_evaluate
 static const struct query_kind collate_kind = {"collate", collate_evaluate, QUERY_STABLE};
 
 static const struct query_expression *node_of(const struct query_kind *kind,
-                                              const struct mongo_collator *collator,
+                                              const struct document_collator *collator,
                                               const struct query_expression *expression,
                                               struct query_build *build)
 {
@@ -250,14 +176,14 @@ static const struct query_expression *node_of(const struct query_kind *kind,
     return &node->head;
 }
 
-const struct query_expression *mongo_collate_expression(const struct mongo_collator *collator,
+const struct query_expression *mongo_collate_expression(const struct document_collator *collator,
                                                         const struct query_expression *expression,
                                                         struct query_build *build)
 {
     return collator ? node_of(&collate_kind, collator, expression, build) : expression;
 }
 
-const struct query_expression *mongo_collate_pair(const struct mongo_collator *collator,
+const struct query_expression *mongo_collate_pair(const struct document_collator *collator,
                                                   const struct query_expression *expression,
                                                   struct query_build *build)
 {

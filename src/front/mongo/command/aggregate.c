@@ -85,19 +85,20 @@ static bool target_read(const struct mongo_call *call, struct mongo_namespace *r
 
 /* A view that a stage names. */
 static bool view_find(void *self, struct slice database, struct slice collection,
-                      struct arena *arena, struct slice *ret_base, struct slice *ret_pipeline,
-                      struct error *err)
+                      struct arena *arena, struct mongo_pipeline_view *ret_view, struct error *err)
 {
     const struct mongo_namespace name = {database, collection};
     struct mongo_view view;
 
-    *ret_pipeline = SLICE_NONE;
+    *ret_view = (struct mongo_pipeline_view){0};
     if (!mongo_view_resolve(self, &name, &view, err))
         return false;
     if (!view.depth)
         return true;
-    *ret_base = arena_copy(arena, view.on.collection);
-    *ret_pipeline = arena_copy(arena, view.pipeline);
+    *ret_view = (struct mongo_pipeline_view){
+        .base = arena_copy(arena, view.on.collection),
+        .pipeline = arena_copy(arena, view.pipeline),
+        .collation = view.collation.data ? arena_copy(arena, view.collation) : SLICE_NONE};
     return true;
 }
 
@@ -138,6 +139,7 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     struct mongo_namespace name;
     struct mongo_view view = {0};
     struct query_build build;
+    struct slice collation;
     bool alone;
 
     if (!target_read(call, &name, &alone, err) ||
@@ -147,7 +149,8 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         return mongo_explain_itself(call, err);
     if (!aggregate_check(&aggregate, call->explaining, err) ||
         (aggregate.cursor.data && !batch_read(aggregate.cursor, &terms, err)) ||
-        (!alone && !mongo_view_resolve(call, &name, &view, err)))
+        (!alone && !mongo_view_resolve(call, &name, &view, err)) ||
+        !mongo_view_collation(&view, aggregate.collation, &collation, err))
         return false;
     cursor = mongo_cursor_new(call, &name);
     if (mongo_watch_is_asked(aggregate.pipeline)) {
@@ -168,7 +171,7 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     options = (struct mongo_pipeline_options){.database = name.database,
                                               .collection = alone ? SLICE_NONE : name.collection,
                                               .let = aggregate.let,
-                                              .collation = aggregate.collation,
+                                              .collation = collation,
                                               .prefix = view.depth ? view.pipeline : SLICE_NONE,
                                               .host = mongo_pipeline_host_of(call)};
     build = (struct query_build){

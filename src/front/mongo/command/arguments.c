@@ -36,7 +36,7 @@ static const char *const generic[] = {
     "maxTimeMSOpOnly",
 };
 
-static bool is_generic(struct slice name)
+bool mongo_field_is_generic(struct slice name)
 {
     for (size_t i = 0; i < ARRAY_LEN(generic); i++)
         if (slice_equal(name, slice_of_text(generic[i])))
@@ -127,7 +127,7 @@ static bool fields_walk(struct document_iter *iter, bool command, const char *pr
         while (at < count && !slice_equal(iter->key, slice_of_text(fields[at].name)))
             at++;
         if (at == count) {
-            if (command && is_generic(iter->key))
+            if (command && mongo_field_is_generic(iter->key))
                 continue;
             return mongo_error_set(
                 err, MONGO_IDL_UNKNOWN_FIELD, "BSON field '%s.%.*s' is an unknown field.", prefix,

@@ -40,6 +40,9 @@ NODISCARD bool mongo_fields_read(struct slice document, const char *prefix,
 
 /* Those that any command may carry, as far as they are looked at: read and write concern,
  * transactions. Before a command runs. */
+/* Is it a field that any command may carry? */
+bool mongo_field_is_generic(struct slice name);
+
 NODISCARD bool mongo_generic_check(const struct mongo_call *call, struct error *err);
 
 /* The session the command belongs to: its 16 bytes, or absent. */

@@ -2,8 +2,10 @@
 
 #include "base/bytes.h"
 #include "front/fault.h"
+#include "front/mongo/collation/collation.h"
 #include "front/mongo/command/transact.h"
 #include "front/mongo/command/virtual.h"
+#include "front/mongo/index/spec.h"
 #include "load/offer_meters.h"
 
 enum { DATABASE_NAME_MAX = 63, NAMESPACE_MAX = 255, NAME_SHOWN_MAX = 64 };
@@ -197,6 +199,24 @@ static bool database_make(const struct mongo_call *call, struct slice name, stru
     return true;
 }
 
+/* What _ids are the same is said by the collation of the collection. */
+static void id_index_append(const struct mongo_call *call, struct slice options, struct buf *out)
+{
+    const struct document_collator *collator = NULL;
+    struct document_value collation, view, index;
+    struct error unused;
+    size_t list;
+
+    if (!document_find(options, SLICE("collation"), &collation) ||
+        collation.type != DOCUMENT_OBJECT || document_find(options, SLICE("viewOn"), &view) ||
+        !mongo_collator_find(collation.document, &collator, &unused) || !collator)
+        return;
+    index = document_object(mongo_index_id_definition(collator, call->arena));
+    list = document_append_array_begin(out, SLICE("indexes"));
+    document_append(out, SLICE("0"), &index);
+    document_end(out, list);
+}
+
 static void definition_write(const struct mongo_call *call, struct slice name,
                              const struct mongo_collection_terms *terms, struct buf *out)
 {
@@ -229,6 +249,7 @@ static void definition_write(const struct mongo_call *call, struct slice name,
             document_object(mongo_terms_stored(terms->options, call->arena));
 
         document_append(out, SLICE("mongo"), &kept);
+        id_index_append(call, terms->options, out);
     }
     document_end(out, orrery);
     document_end(out, whole);

@@ -10,6 +10,7 @@
 #include "document/bson.h"
 #include "front/kit/call.h"
 #include "front/kit/cursors.h"
+#include "front/mongo/auth/attempts.h"
 #include "front/mongo/auth/directory.h"
 #include "front/mongo/command/command.h"
 #include "front/mongo/command/mongo.h"
@@ -27,6 +28,7 @@ enum {
     MONGO_NONCE_LEN = 32,
     MONGO_ACCOUNT_MAX = 64,
     MONGO_NAME_MAX = 40,
+    MONGO_SUBJECT_MAX = 512,
     MONGO_APPLICATION_MAX = 128
 };
 
@@ -59,7 +61,8 @@ struct mongo_session {
     char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
     char user[MONGO_USER_NAME_MAX];  /* as the client calls it; of a made user without @account */
     char user_database[MONGO_ACCOUNT_MAX];
-    uint32_t failures; /* of authentication, one after the other */
+    uint32_t failures;               /* of authentication, one after the other */
+    char subject[MONGO_SUBJECT_MAX]; /* of the client's certificate, once asked for; "": none */
 
     /* Of a user that was made (auth/directory.h): */
     bool by_user;
@@ -79,6 +82,7 @@ struct mongo_javascript;
 struct mongo_transact;
 
 struct mongo_explaining; /* explain.h */
+struct mongo_running;    /* operations.h */
 
 struct mongo_call {
     union {
@@ -115,6 +119,8 @@ struct mongo_call {
     uint64_t snapshot; /* the cluster time of the moment it reads (snapshot.h); 0: none */
     bool snapshot_new; /* nobody read it before */
 
+    struct mongo_running *running; /* as it is listed (operations.h); NULL: it is not */
+
     bool left;              /* it waits, or did, and its account is to be taken again */
     bool watches;           /* it reads a change stream */
     struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */
@@ -128,9 +134,12 @@ struct mongo {
     struct mongo_wire *wires[MONGO_FACES];
     struct mongo_credentials *credentials;
     struct mongo_directories *directories;
+    struct mongo_attempts *attempts;
     struct front_cursors *cursors;
     struct mongo_fail_points *fail_points; /* NULL: there are no test commands */
     struct mongo_sessions *sessions;
+    struct mongo_operations *operations;
+    struct mongo_index_uses *index_uses;
     struct mongo_intents *intents;
     struct mongo_cluster_time time;
     struct mongo_waits *waits;

@@ -145,6 +145,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
     if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
         reading.collation = count.collation;
+        reading.collation_default = collection.terms.collation;
         reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
         reading.hint = count.hint;
         reading.counts = !count.limit;
@@ -174,10 +175,10 @@ struct distinct {
 struct gathering {
     struct slice key;
     struct arena *arena;
-    struct query_set set;                  /* of values in comparison form */
-    const struct mongo_collator *collator; /* NULL: they are as they came */
-    struct query_context *context;         /* of a collator; its arena is for one value */
-    struct document_value *shown;          /* the values as they came; of a collator alone */
+    struct query_set set;                     /* of values in comparison form */
+    const struct document_collator *collator; /* NULL: they are as they came */
+    struct query_context *context;            /* of a collator; its arena is for one value */
+    struct document_value *shown;             /* the values as they came; of a collator alone */
     size_t shown_count, shown_max;
     size_t bytes;
     uint32_t steps; /* of the document that is looked into */
@@ -316,9 +317,13 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
     if (!mongo_collection_open(call, name, &collection, err))
         return is_view(err, &distinct->hint) && mongo_call_blocks(call) &&
                view_drain(call, name, distinct->query, distinct->collation, &page, err);
-    return !mongo_collection_exists(&collection) ||
-           (mongo_reading_prepare(call, &reading, call->arena, err) &&
-            reading_drain(call, &collection, &reading, &page, err));
+    if (!mongo_collection_exists(&collection))
+        return true;
+    reading.collation_default = collection.terms.collation;
+    if (!mongo_reading_prepare(call, &reading, call->arena, err))
+        return false;
+    gathering->collator = reading.collator;
+    return reading_drain(call, &collection, &reading, &page, err);
 }
 
 bool mongo_distinct(struct mongo_call *call, struct error *err)

@@ -92,12 +92,47 @@ static struct slice options_merge(struct mongo_call *call, struct slice before, 
     return arena_copy(call->arena, buf_slice(&out));
 }
 
+/* The options with the collation as it is kept: whole, or not at all where it is simple. */
+static bool options_collate(struct mongo_call *call, struct slice *options, struct error *err)
+{
+    const struct document_collator *collator;
+    CLEANUP(buf_done) struct buf out;
+    struct document_value collation;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    if (!document_find(*options, SLICE("collation"), &collation) ||
+        collation.type != DOCUMENT_OBJECT)
+        return true; /* of what else it may be terms.c speaks */
+    if (!document_count(collation.document))
+        return mongo_error_set(err, MONGO_IDL_FAILED_TO_PARSE,
+                               "BSON field 'create.collation.locale' is missing but a required "
+                               "field");
+    if (!mongo_collator_find(collation.document, &collator, err))
+        return false;
+    begin = document_begin(&out);
+    document_iter_init(&iter, *options);
+    while (document_iter_next(&iter)) {
+        if (!slice_equal(iter.key, SLICE("collation"))) {
+            document_append(&out, iter.key, &iter.value);
+        } else if (collator) {
+            collation = document_object(document_collator_document(collator));
+            document_append(&out, iter.key, &collation);
+        }
+    }
+    document_end(&out, begin);
+    *options = arena_copy(call->arena, buf_slice(&out));
+    return true;
+}
+
 /* A validator that cannot be compiled would refuse every write. */
 static bool validator_check(struct mongo_call *call, const struct mongo_namespace *name,
                             const struct mongo_terms *terms, struct error *err)
 {
-    const struct mongo_collection collection = {
-        .terms = {.validator = terms->validator, .level = MONGO_LEVEL_STRICT}};
+    const struct mongo_collection collection = {.terms = {.validator = terms->validator,
+                                                          .collation = terms->collation,
+                                                          .level = MONGO_LEVEL_STRICT}};
     struct mongo_validation unused;
 
     if (!terms->validator.data)
@@ -115,18 +150,10 @@ static bool validator_check(struct mongo_call *call, const struct mongo_namespac
 /* What would be kept and not obeyed is refused. */
 static bool offered_check(const struct mongo_terms *terms, struct error *err)
 {
-    struct document_value locale;
-
-    if (terms->capped)
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "create: capped is not offered yet: documents go by an index with "
-                               "expireAfterSeconds");
-    return !terms->collation.data ||
-           (document_find(terms->collation, SLICE("locale"), &locale) &&
-            locale.type == DOCUMENT_STRING && slice_equal(locale.text, SLICE("simple"))) ||
+    return !terms->capped ||
            mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                           "create: collation of a whole collection is not offered yet: name it "
-                           "with each query");
+                           "create: capped is not offered yet: documents go by an index with "
+                           "expireAfterSeconds");
 }
 
 static bool terms_check(struct mongo_call *call, const struct mongo_namespace *name,
@@ -151,6 +178,8 @@ bool mongo_create(struct mongo_call *call, struct error *err)
         !mongo_arguments_read(call, create_fields, ARRAY_LEN(create_fields), NULL, err))
         return false;
     options = options_merge(call, SLICE_NONE, call->message.body);
+    if (!options_collate(call, &options, err))
+        return false;
     if (slice_starts_with(name.collection, SLICE("system.")))
         return mongo_error_set(err, MONGO_INVALID_NAMESPACE, "Invalid system namespace: %.*s.%.*s",
                                SHOWN(name.database), SHOWN(name.collection));
@@ -332,8 +361,7 @@ bool mongo_drop(struct mongo_call *call, struct error *err)
     write_charged(call);
     if (!collection.container)
         return true;
-    indexes =
-        1 + (int32_t)definition_fields(container_definition(collection.container))->index_count;
+    indexes = mongo_index_count(&collection);
     if (!catalogue_container_drop(call->services->catalogue, call->account.id, name.database,
                                   name.collection, SLICE_NONE, err))
         return err->code == ERROR_NOT_FOUND;

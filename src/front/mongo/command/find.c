@@ -118,6 +118,7 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
     reading->projection = document_copy(cursor->arena, find->projection);
     reading->sort = document_copy(cursor->arena, find->sort);
     reading->collation = document_copy(cursor->arena, find->collation);
+    reading->collation_default = collection->terms.collation;
     reading->let = document_copy(cursor->arena, find->let);
     reading->cluster_time = mongo_cluster_time_read(&call->mongo->time);
     if (is_value(&find->hint))
@@ -198,8 +199,9 @@ bool mongo_find(struct mongo_call *call, struct error *err)
         return true;
     }
     if (!call->explaining && !find.skip && !is_value(&find.hint) && !is_given(find.projection) &&
-        !is_given(find.collation) && !(batch_is_given(call) && find.batch_size == 0) &&
-        collection.container && mongo_item_named(&collection, find.filter, &named.id, &named.key))
+        !is_given(find.collation) && !collection.terms.collation.data &&
+        !(batch_is_given(call) && find.batch_size == 0) && collection.container &&
+        mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
     return mongo_call_blocks(call) && find_many(call, &collection, &name, &find, err);
 }

@@ -77,6 +77,24 @@ static struct slice modified_shown(const struct mongo_call *call, int32_t second
     return arena_copy(call->arena, buf_slice(&out));
 }
 
+/* Of _id; NULL: none. A collection with a collation has an index that holds it to it. */
+static const struct document_collator *id_collator(const struct definition_fields *fields)
+{
+    const struct index_definition *index = definition_index(fields, MONGO_INDEX_ID);
+
+    return index ? index->collator : NULL;
+}
+
+int32_t mongo_index_count(const struct mongo_collection *collection)
+{
+    const struct definition_fields *fields;
+
+    if (!collection->container)
+        return 0;
+    fields = fields_of(collection);
+    return (int32_t)fields->index_count + !definition_index(fields, MONGO_INDEX_ID);
+}
+
 struct slice *mongo_indexes_shown(struct mongo_call *call,
                                   const struct mongo_collection *collection, size_t *ret_count)
 {
@@ -84,11 +102,12 @@ struct slice *mongo_indexes_shown(struct mongo_call *call,
     struct slice *list = ARENA_ARRAY(call->arena, struct slice, fields->index_count + 2);
     size_t count = 0;
 
-    list[count++] = mongo_index_id(call->arena);
+    list[count++] = mongo_index_id(id_collator(fields), call->arena);
     if (fields->default_ttl > 0)
         list[count++] = modified_shown(call, fields->default_ttl);
     for (size_t i = 0; i < fields->index_count; i++)
-        if (fields->indexes[i]->state != INDEX_FAILED)
+        if (fields->indexes[i]->state != INDEX_FAILED &&
+            !slice_equal(fields->indexes[i]->name, MONGO_INDEX_ID))
             list[count++] = shown_of(call, fields, fields->indexes[i]);
     *ret_count = count;
     return list;
@@ -511,6 +530,7 @@ static bool expiry_set(const struct creating *c, const struct mongo_collection *
 
 static bool specs_read(struct creating *c, struct slice indexes, struct error *err)
 {
+    const struct document_collator *inherited;
     struct document_iter iter;
     size_t count = document_count(indexes);
 
@@ -518,6 +538,8 @@ static bool specs_read(struct creating *c, struct slice indexes, struct error *e
         return mongo_error_set(err, MONGO_BAD_VALUE, "Must specify at least one index to create");
     if (count > 1000)
         return mongo_error_set(err, MONGO_CANNOT_CREATE_INDEX, "too many indexes at once");
+    if (!mongo_collator_find(c->collection.terms.collation, &inherited, err))
+        return false;
     c->specs = ARENA_ARRAY(c->call->arena, struct mongo_index_spec, count);
     c->added = ARENA_ARRAY(c->call->arena, struct slice, count);
     c->names = ARENA_ARRAY(c->call->arena, struct slice, count);
@@ -528,8 +550,8 @@ static bool specs_read(struct creating *c, struct slice indexes, struct error *e
                                    "BSON field 'createIndexes.indexes.%zu' is the wrong type '%s', "
                                    "expected type 'object'",
                                    c->spec_count, mongo_type_name(iter.value.type));
-        if (!mongo_index_spec_read(iter.value.document, c->call->arena, &c->specs[c->spec_count++],
-                                   err))
+        if (!mongo_index_spec_read(iter.value.document, inherited, c->call->arena,
+                                   &c->specs[c->spec_count++], err))
             return error_prefix(err, "Error in specification");
     }
     return true;
@@ -580,9 +602,13 @@ bool mongo_create_indexes(struct mongo_call *call, struct error *err)
 
     if (!mongo_call_namespace(call, &c.name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &creation, err) ||
-        !mongo_deadline(call, &deadline_ms, err) || !specs_read(&c, creation.indexes, err) ||
+        !mongo_deadline(call, &deadline_ms, err) ||
         !mongo_collection_open(call, &c.name, &c.collection, err))
         return false;
+    if (!specs_read(&c, creation.indexes, err)) {
+        mongo_collection_close(&c.collection);
+        return false;
+    }
     charged(call, true);
     existed = c.collection.container != NULL;
     fine = (existed || mongo_collection_make(call, &c.name, &c.collection, err)) &&

@@ -7,6 +7,9 @@
 struct slice *mongo_indexes_shown(struct mongo_call *call,
                                   const struct mongo_collection *collection, size_t *ret_count);
 
+/* How many those are; 0 where there is no collection. */
+int32_t mongo_index_count(const struct mongo_collection *collection);
+
 /* An index that is being built. */
 struct mongo_index_build {
     struct slice database, collection, name;

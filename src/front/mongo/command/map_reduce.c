@@ -7,6 +7,7 @@
 #include "front/mongo/command/permit.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/target.h"
+#include "front/mongo/command/view.h"
 #include "front/mongo/pipeline/pipeline.h"
 
 enum { PAGE_ROWS = 1000, PAGE_BYTES = 4 * 1024 * 1024, RESULT_BYTES_MAX = 16 * 1024 * 1024 };
@@ -387,6 +388,7 @@ bool mongo_map_reduce(struct mongo_call *call, struct error *err)
     struct mongo_pipeline pipeline;
     struct mongo_namespace name;
     struct slice stages;
+    struct mongo_view view;
     struct out to;
     struct query_build build = {
         .arena = call->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
@@ -400,9 +402,11 @@ bool mongo_map_reduce(struct mongo_call *call, struct error *err)
         !bypass_check(&asked, err) || !out_read(call, &asked.out, &to, err) ||
         !out_permit(call, &to, err) || !pipeline_make(call, &asked, &to, &stages, err))
         return false;
-    options = (struct mongo_pipeline_options){
-        .database = name.database, .collection = name.collection, .collation = asked.collation};
-    if (!mongo_pipeline_compile(stages, &options, &build, &pipeline, err) ||
+    options =
+        (struct mongo_pipeline_options){.database = name.database, .collection = name.collection};
+    if (!mongo_view_resolve(call, &name, &view, err) ||
+        !mongo_view_collation(&view, asked.collation, &options.collation, err) ||
+        !mongo_pipeline_compile(stages, &options, &build, &pipeline, err) ||
         !mongo_collection_open(call, &name, &collection, err))
         return false;
     reading.plan = pipeline.plan;

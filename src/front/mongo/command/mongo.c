@@ -6,9 +6,11 @@
 #include "front/fault.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
+#include "front/mongo/command/index_uses.h"
 #include "front/mongo/command/item.h"
 #include "front/mongo/command/javascript.h"
 #include "front/mongo/command/labels.h"
+#include "front/mongo/command/operations.h"
 #include "front/mongo/command/permit.h"
 #include "front/mongo/command/session.h"
 #include "front/mongo/command/transact.h"
@@ -95,6 +97,9 @@ struct mongo *mongo_new(const struct mongo_options *options)
                                          .transaction_ms = options->transaction_ms,
                                          .transactions_max = options->transactions_max,
                                          .transaction_free = mongo_transact_free});
+    mongo->operations = mongo_operations_new();
+    mongo->index_uses = mongo_index_uses_new();
+    mongo->attempts = mongo_attempts_new();
     mongo->intents = mongo_intents_new();
     if (options->test_commands)
         mongo->fail_points = mongo_fail_points_new();
@@ -172,6 +177,9 @@ void mongo_free(struct mongo *mongo)
     mongo_stream_count_free(mongo->stream_count);
     for (int i = 0; i < MONGO_FACES; i++)
         mongo_wire_free(mongo->wires[i]);
+    mongo_operations_free(mongo->operations);
+    mongo_index_uses_free(mongo->index_uses);
+    mongo_attempts_free(mongo->attempts);
     mongo_credentials_free(mongo->credentials);
     mongo_directories_free(mongo->directories);
     memory_free(CONTAINER_OF(mongo, struct whole, mongo));
@@ -333,6 +341,8 @@ static bool call_run(struct front_call *front, struct error *err)
     if (account_is_made(call) &&
         !front_account_make(call->services, call->account.id, &call->account.account, err))
         return false;
+    if (call->may_block)
+        mongo_operation_begin(call);
     if (!mongo_session_enter(call, err))
         return false;
     fine = call->command->run(call, err);
@@ -355,6 +365,7 @@ static void call_settle(struct front_call *front)
     struct mongo_call *call = mongo_of(front);
     struct mongo_session *session = call->session;
 
+    mongo_operation_end(call);
     if (!call->command)
         return;
     atomic_fetch_add_explicit(&call->mongo->tallies[call->command->tally], 1, memory_order_relaxed);
@@ -400,11 +411,13 @@ static void call_answer(struct front_call *front)
     call_send(call);
 }
 
-static void call_refuse(struct front_call *front, const struct error *err)
+static void call_refuse(struct front_call *front, const struct error *cause)
 {
     struct mongo_call *call = mongo_of(front);
+    struct error told = *cause, *err = &told;
     char name[MONGO_CODE_NAME_SIZE];
 
+    mongo_operation_tell(call, err);
     atomic_fetch_add_explicit(&call->mongo->failed, 1, memory_order_relaxed);
     reply_begin(call);
     document_append_double(&call->reply, SLICE("ok"), 0);

@@ -15,5 +15,8 @@ NODISCARD bool mongo_permit_check(const struct mongo_call *call, struct error *e
 bool mongo_permit_allows(const struct mongo_call *call, enum mongo_action action,
                          struct slice database, struct slice collection);
 
+/* The same for what is of no database. */
+bool mongo_permit_cluster(const struct mongo_call *call, enum mongo_action action);
+
 /* MONGO_UNAUTHORIZED, in MongoDB's words. */
 bool mongo_permit_refuse(const struct mongo_call *call, struct error *err);

@@ -3,6 +3,7 @@
 #include "document/order.h"
 #include "front/kit/queries.h"
 #include "front/mongo/command/explain.h"
+#include "front/mongo/command/index_uses.h"
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/javascript.h"
 #include "front/mongo/command/told.h"
@@ -163,6 +164,9 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
     const struct query_order *order;
     size_t order_count;
 
+    if (!is_given(reading->collation) && reading->collation_default.data)
+        reading->collation = arena_copy(arena, reading->collation_default);
+    reading->collation_default = SLICE_NONE; /* it goes with the collection */
     if (!mongo_reading_hint(reading, arena, err) ||
         !mongo_collator_find(reading->collation, &reading->collator, err))
         return false;
@@ -356,6 +360,12 @@ static bool other_open(void *self, struct slice container, struct query_request 
     return true;
 }
 
+static void index_used(void *self, const struct rid *container,
+                       const struct index_definition *index)
+{
+    mongo_index_uses_add(self, container, index);
+}
+
 bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *collection,
                         const struct mongo_reading *reading, struct mongo_page *page,
                         struct error *err)
@@ -374,6 +384,8 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
         .in_memory = reading->in_memory,
         .other = other_open,
         .other_self = &others,
+        .index_used = index_used,
+        .index_used_self = call,
         .row = page->row,
         .self = page->self,
     };

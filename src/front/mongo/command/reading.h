@@ -17,15 +17,16 @@ enum mongo_shape {
 struct mongo_reading {
     enum mongo_shape shape;
     struct slice filter, projection, sort, collation, let; /* BSON; data NULL: none */
-    uint64_t cluster_time;      /* what CLUSTER_TIME is; 0: nobody says */
-    uint64_t skip, limit;       /* limit UINT64_MAX: all */
-    struct document_value hint; /* a name, a key, {$natural: 1}; or absent */
+    struct slice collation_default; /* of the collection, where the command names none */
+    uint64_t cluster_time;          /* what CLUSTER_TIME is; 0: nobody says */
+    uint64_t skip, limit;           /* limit UINT64_MAX: all */
+    struct document_value hint;     /* a name, a key, {$natural: 1}; or absent */
 
     /* Of mongo_reading_prepare. */
     bool natural; /* the hint is a scan */
     bool counts;  /* in: one row, how many documents match; shape, skip and limit do not count */
     struct query_plan plan;
-    const struct mongo_collator *collator; /* NULL: texts compare by bytes */
+    const struct document_collator *collator; /* NULL: texts compare by bytes */
     const struct mongo_match *match;
     struct mongo_expression_options expressions; /* the variables of let, the collator */
 

@@ -118,7 +118,7 @@ static bool role_change(struct mongo_call *call, bool create, struct error *err)
 {
     CLEANUP(mongo_directory_unref) struct mongo_directory *directory = NULL;
     struct asked asked = {0};
-    struct slice name;
+    struct slice name = SLICE_NONE;
     bool fine;
 
     if (!role_name(call, &name, err) ||
@@ -143,6 +143,102 @@ bool mongo_create_role(struct mongo_call *call, struct error *err)
 bool mongo_update_role(struct mongo_call *call, struct error *err)
 {
     return role_change(call, false, err);
+}
+
+/* --- grantPrivilegesToRole, grantRolesToRole and their opposites ------------------------------ */
+
+struct granted {
+    struct slice privileges, roles;
+};
+
+/* The privileges of the role with these, or without them. */
+static bool privileges_merge(struct mongo_call *call, const struct mongo_principal *role,
+                             struct slice given, bool revoke, struct document_value *ret_merged,
+                             struct error *err)
+{
+    struct mongo_privileges all = {.arena = call->arena}, some = {.arena = call->arena};
+    CLEANUP(buf_done) struct buf out;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    if (!privileges_check(call, given, err) || !mongo_privileges_read(given, &some, err) ||
+        (role->privileges.data && !mongo_privileges_read(role->privileges, &all, err)))
+        return false;
+    for (size_t i = 0; i < some.count; i++)
+        (revoke ? mongo_privileges_remove : mongo_privileges_add)(&all, &some.list[i]);
+    begin = document_begin(&out);
+    mongo_privileges_append(&all, SLICE("p"), &out);
+    document_end(&out, begin);
+    return document_find(arena_copy(call->arena, buf_slice(&out)), SLICE("p"), ret_merged);
+}
+
+static bool granted_write(struct mongo_call *call, const struct mongo_directory *directory,
+                          struct slice name, const struct granted *granted, bool revoke,
+                          struct error *err)
+{
+    const struct mongo_principal *role =
+        mongo_directory_role(directory, call->message.database, name);
+    enum mongo_action need = revoke ? MONGO_ACTION_REVOKE_ROLE : MONGO_ACTION_GRANT_ROLE;
+    struct mongo_directory_write write = {
+        .role = true, .database = call->message.database, .name = name};
+    struct mongo_member member = {.name = SLICE("roles")};
+    struct slice roles;
+
+    if (!role)
+        return role_missing(call, name, err);
+    if (granted->privileges.data) {
+        member.name = SLICE("privileges");
+        if (!privileges_merge(call, role, granted->privileges, revoke, &member.value, err))
+            return false;
+    } else {
+        if (!mongo_roles_read(call, directory, granted->roles, need, &roles, err))
+            return false;
+        member.value = document_array(mongo_roles_merge(
+            call, role->roles.data ? role->roles : SLICE("\5\0\0\0\0"), roles, revoke));
+    }
+    write.record = mongo_record_with(call, role->record, &member, 1);
+    return mongo_directory_write(call->mongo->directories, directory, &write, 1, err);
+}
+
+static bool granted_change(struct mongo_call *call, const struct mongo_field *field, bool revoke,
+                           struct error *err)
+{
+    CLEANUP(mongo_directory_unref) struct mongo_directory *directory = NULL;
+    struct granted granted = {0};
+    struct slice name = SLICE_NONE;
+    bool fine;
+
+    if (!role_name(call, &name, err) || !mongo_arguments_read(call, field, 1, &granted, err) ||
+        !mongo_users_change(call, &directory, err))
+        return false;
+    fine = granted_write(call, directory, name, &granted, revoke, err);
+    mongo_directory_change_end(call->mongo->directories);
+    return fine;
+}
+
+static const struct mongo_field privileges_field = {"privileges", MONGO_FIELD_ARRAY,
+                                                    offsetof(struct granted, privileges), true};
+static const struct mongo_field roles_field = {"roles", MONGO_FIELD_ARRAY,
+                                               offsetof(struct granted, roles), true};
+
+bool mongo_grant_privileges_to_role(struct mongo_call *call, struct error *err)
+{
+    return granted_change(call, &privileges_field, false, err);
+}
+
+bool mongo_revoke_privileges_from_role(struct mongo_call *call, struct error *err)
+{
+    return granted_change(call, &privileges_field, true, err);
+}
+
+bool mongo_grant_roles_to_role(struct mongo_call *call, struct error *err)
+{
+    return granted_change(call, &roles_field, false, err);
+}
+
+bool mongo_revoke_roles_from_role(struct mongo_call *call, struct error *err)
+{
+    return granted_change(call, &roles_field, true, err);
 }
 
 /* --- dropRole -------------------------------------------------------------------------------- */
@@ -220,7 +316,7 @@ static bool roles_drop(struct mongo_call *call, const struct mongo_directory *di
 bool mongo_drop_role(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_directory_unref) struct mongo_directory *directory = NULL;
-    struct slice name;
+    struct slice name = SLICE_NONE;
     int32_t unused;
     bool fine;
 

@@ -4,6 +4,7 @@
  * derive keys for milliseconds, runs on a worker. An answer never says which part was wrong. */
 #include "front/mongo/command/sasl.h"
 
+#include "base/clock.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
 
@@ -31,6 +32,33 @@ static void session_forget(struct mongo_session *session)
     arena_free(session->grants.arena);
     session->grants = (struct mongo_privileges){0};
     session->user[0] = session->user_database[0] = '\0';
+}
+
+/* --- Those who guess ------------------------------------------------------------------------- */
+
+/* Too many failures of the address, or of the name. The answer is that of a wrong password, and the
+ * connection ends: who guesses learns nothing, and spends a connection on it. */
+static bool attempt_check(struct mongo_call *call, struct slice user, struct error *err)
+{
+    if (mongo_attempts_allow(call->mongo->attempts, &call->session->peer.address, user,
+                             clock_monotonic_ms()))
+        return true;
+    call->close = true;
+    return failed(err);
+}
+
+static void attempt_count(struct mongo_call *call, struct slice user, bool good)
+{
+    struct mongo_session *session = call->session;
+
+    if (good) {
+        mongo_attempts_succeeded(call->mongo->attempts, &session->peer.address);
+        return;
+    }
+    mongo_attempts_failed(call->mongo->attempts, &session->peer.address, user,
+                          clock_monotonic_ms());
+    /* who guesses has to connect anew every few times */
+    call->close = call->close || ++session->failures >= FAILURES_MAX;
 }
 
 /* --- Accounts -------------------------------------------------------------------------------- */
@@ -203,24 +231,23 @@ static bool scram_start(struct mongo_call *call, enum mongo_scram scram, const s
     uint8_t random[NONCE_BYTES];
     char ours[2 * NONCE_BYTES];
     struct slice payload, database = start->db.data ? start->db : call->message.database;
+    uint8_t salt[MONGO_SALT_MAX];
     int32_t id = sasl->id + 1;
     bool cold;
 
     if (!payload_bytes(&start->payload, &payload) ||
         !mongo_scram_first_read(payload, call->arena, &first))
         return failed(err);
-    if (!identity_find(call, first.user, database, &identity, &cold, err))
+    if (!attempt_check(call, first.user, err) ||
+        !identity_find(call, first.user, database, &identity, &cold, err))
         return false;
     if (cold) {
         (void)mongo_call_blocks(call);
         return failed(err);
     }
-    if (identity.user) {
+    /* whoever has none for this mechanism is answered like a name that nobody has */
+    if (identity.user && identity.user->credentials[scram].given)
         credential = &identity.user->credentials[scram];
-        if (!credential->given)
-            return mongo_error_set(err, MONGO_MECHANISM_UNAVAILABLE,
-                                   "the user has no credentials for this mechanism");
-    }
     sasl_end(call->session);
     sasl->arena = arena_new();
     payload = arena_copy(sasl->arena, payload);
@@ -231,7 +258,6 @@ static bool scram_start(struct mongo_call *call, enum mongo_scram scram, const s
     if (credential) {
         sasl->of_user = true;
         sasl->account = arena_copy(sasl->arena, account_info(identity.account)->id);
-        sasl->user_database = arena_copy(sasl->arena, database);
         memcpy(sasl->mark, identity.user->mark, MONGO_MARK_LEN);
         sasl->keys = credential->keys;
     }
@@ -244,30 +270,23 @@ static bool scram_start(struct mongo_call *call, enum mongo_scram scram, const s
     sasl->user = sasl->of_user ? arena_copy(sasl->arena, identity.name) : first.user;
     sasl->first_bare = first.bare;
     sasl->nonce = arena_printf(sasl->arena, "%.*s%s", SLICE_ARG(first.nonce), ours);
+    sasl->user_database = arena_copy(sasl->arena, database);
+    mongo_credentials_salt(call->mongo->credentials, scram, first.user, database, salt);
     sasl->server_first = mongo_scram_challenge(
-        sasl->nonce,
-        credential ? credential->salt : mongo_credentials_salt(call->mongo->credentials),
-        credential ? credential->iterations : MONGO_ITERATIONS, sasl->arena);
+        sasl->nonce, credential ? credential->salt : slice_of(salt, mongo_salt_len(scram)),
+        credential ? credential->iterations : mongo_iterations(scram), sasl->arena);
     step_append(out, id, false, sasl->server_first);
     return true;
 }
 
-/* nobody, user and password, with a NUL before each of the two */
-static bool plain_start(struct mongo_call *call, const struct start *start, struct buf *out,
-                        struct error *err)
+static bool password_check(struct mongo_call *call, struct slice user, struct slice password,
+                           struct error *err)
 {
     CLEANUP(identity_done) struct identity identity = {0};
-    struct slice payload, authority, user, password;
     struct front_account account = {0};
     struct front_key key;
     bool good, cold;
 
-    if (!payload_bytes(&start->payload, &payload) || payload.len > PLAIN_MAX ||
-        !slice_split(payload, 0, &authority, &user) || !slice_split(user, 0, &user, &password) ||
-        (authority.len && !slice_equal(authority, user)))
-        return failed(err);
-    if (!mongo_call_blocks(call)) /* it may derive keys for milliseconds */
-        return failed(err);
     /* such users are of $external; those that were made are all of admin here */
     if (!identity_find(call, user, SLICE("admin"), &identity, &cold, err))
         return false;
@@ -287,7 +306,6 @@ static bool plain_start(struct mongo_call *call, const struct start *start, stru
             return failed(err);
         session_know_user(call->session, account_info(identity.account)->id, identity.name,
                           SLICE("admin"), identity.user->mark);
-        step_append(out, 1, true, SLICE_NONE);
         return true;
     }
     if (!account_named(call, user, &account, err))
@@ -296,10 +314,28 @@ static bool plain_start(struct mongo_call *call, const struct start *start, stru
     if (good)
         session_know(call, user, SLICE("$external"), &account, &key);
     front_account_done(&account);
-    if (!good)
+    return good || failed(err);
+}
+
+/* nobody, user and password, with a NUL before each of the two */
+static bool plain_start(struct mongo_call *call, const struct start *start, struct buf *out,
+                        struct error *err)
+{
+    struct slice payload, authority, user, password;
+    bool good;
+
+    if (!payload_bytes(&start->payload, &payload) || payload.len > PLAIN_MAX ||
+        !slice_split(payload, 0, &authority, &user) || !slice_split(user, 0, &user, &password) ||
+        (authority.len && !slice_equal(authority, user)))
         return failed(err);
-    step_append(out, 1, true, SLICE_NONE);
-    return true;
+    if (!mongo_call_blocks(call) || /* it may derive keys for milliseconds */
+        !attempt_check(call, user, err))
+        return failed(err);
+    good = password_check(call, user, password, err);
+    attempt_count(call, user, good);
+    if (good)
+        step_append(out, 1, true, SLICE_NONE);
+    return good;
 }
 
 static bool start_run(struct mongo_call *call, const struct start *start, struct buf *out,
@@ -323,6 +359,82 @@ bool mongo_sasl_start(struct mongo_call *call, struct error *err)
 
     return mongo_arguments_read(call, start_fields, ARRAY_LEN(start_fields), &start, err) &&
            start_run(call, &start, &call->reply, err);
+}
+
+/* --- Certificates ---------------------------------------------------------------------------- */
+
+struct authentication {
+    struct slice mechanism, user;
+};
+
+/* The subject of the client's certificate, which the loop knows, as the session keeps it. */
+static bool subject_take(struct mongo_call *call, struct error *err)
+{
+    struct mongo_session *session = call->session;
+    CLEANUP(buf_done) struct buf subject;
+
+    buf_init(&subject, MONGO_SUBJECT_MAX);
+    if (session->subject[0])
+        return true;
+    if (call->may_block || !mongo_request_subject(call->request, &subject) ||
+        subject.len >= MONGO_USER_NAME_MAX)
+        return mongo_error_set(err, MONGO_AUTHENTICATION_FAILED,
+                               "There is no x.509 client certificate matching the user.");
+    snprintf(session->subject, sizeof session->subject, "%.*s", SLICE_ARG(buf_slice(&subject)));
+    return true;
+}
+
+/* The user is the subject, or of another account than the default one subject@account. */
+static bool is_of_subject(struct slice user, struct slice subject)
+{
+    return slice_starts_with(user, subject) &&
+           (user.len == subject.len || user.data[subject.len] == '@');
+}
+
+bool mongo_authenticate(struct mongo_call *call, struct error *err)
+{
+    static const struct mongo_field fields[] = {
+        {"mechanism", MONGO_FIELD_STRING, offsetof(struct authentication, mechanism), true},
+        {"user", MONGO_FIELD_STRING, offsetof(struct authentication, user)},
+    };
+    CLEANUP(identity_done) struct identity identity = {0};
+    struct authentication asked = {0};
+    struct slice subject;
+    bool cold, good;
+
+    if (!mongo_arguments_read(call, fields, ARRAY_LEN(fields), &asked, err))
+        return false;
+    if (!slice_equal(asked.mechanism, SLICE("MONGODB-X509")))
+        return mongo_error_set(err, MONGO_MECHANISM_UNAVAILABLE,
+                               "Unsupported mechanism %.*s: authenticate is of MONGODB-X509",
+                               (int)MIN(asked.mechanism.len, (size_t)32),
+                               (const char *)asked.mechanism.data);
+    if (!slice_equal(call->message.database, SLICE("$external")))
+        return mongo_error_set(err, MONGO_PROTOCOL_ERROR,
+                               "X.509 authentication must always use the $external database.");
+    if (!subject_take(call, err))
+        return false;
+    subject = slice_of_text(call->session->subject);
+    if (!asked.user.len)
+        asked.user = subject;
+    if (!attempt_check(call, asked.user, err))
+        return false;
+    if (is_of_subject(asked.user, subject) &&
+        !identity_find(call, asked.user, SLICE("$external"), &identity, &cold, err))
+        return false;
+    if (is_of_subject(asked.user, subject) && cold) {
+        (void)mongo_call_blocks(call);
+        return failed(err);
+    }
+    good = identity.user != NULL;
+    attempt_count(call, asked.user, good);
+    if (!good)
+        return failed(err);
+    session_know_user(call->session, account_info(identity.account)->id, identity.name,
+                      SLICE("$external"), identity.user->mark);
+    document_append_string(&call->reply, SLICE("dbname"), SLICE("$external"));
+    document_append_string(&call->reply, SLICE("user"), asked.user);
+    return true;
 }
 
 /* --- Going on -------------------------------------------------------------------------------- */
@@ -364,10 +476,12 @@ static bool proof_check(struct mongo_call *call, struct slice payload, struct sl
         return false;
     signed_text = arena_printf(call->arena, "%.*s,%.*s,%.*s", SLICE_ARG(sasl->first_bare),
                                SLICE_ARG(sasl->server_first), SLICE_ARG(final.unproved));
-    good = mongo_credentials_prove(
-        call->mongo->credentials,
-        &(struct mongo_candidates){sasl->user, &account, call->options->door.dev}, sasl->scram,
-        signed_text, &final, &key, signature);
+    good = mongo_credentials_prove(call->mongo->credentials,
+                                   &(struct mongo_candidates){.user = sasl->user,
+                                                              .database = sasl->user_database,
+                                                              .account = &account,
+                                                              .dev = call->options->door.dev},
+                                   sasl->scram, signed_text, &final, &key, signature);
     if (good) {
         session_know(call, sasl->user, call->message.database, &account, &key);
         *ret_answer = mongo_scram_final_text(sasl->scram, signature, call->arena);
@@ -392,6 +506,7 @@ bool mongo_sasl_continue(struct mongo_call *call, struct error *err)
         good = failed(err);
     } else if (!sasl->proved) {
         good = proof_check(call, payload, &answer, err);
+        attempt_count(call, sasl->user, good);
         done = sasl->skip_empty;
         sasl->proved = good;
     } else if (payload.len) {
@@ -401,8 +516,6 @@ bool mongo_sasl_continue(struct mongo_call *call, struct error *err)
         step_append(&call->reply, sasl->id, done, answer);
     else
         session_forget(session);
-    /* who guesses has to connect anew every few times */
-    call->close = call->close || (!good && ++session->failures >= FAILURES_MAX);
     if (done || !good) {
         int32_t id = sasl->id;
 
@@ -463,8 +576,10 @@ static void speculative_append(struct mongo_call *call)
         !slice_starts_with(start.mechanism, SLICE("SCRAM-")))
         return;
     begin = document_begin(&step);
-    if (!start_run(call, &start, &step, &unused))
+    if (!start_run(call, &start, &step, &unused)) {
+        call->close = false; /* hello itself is fine */
         return;
+    }
     document_end(&step, begin);
     value = document_object(buf_slice(&step));
     document_append(&call->reply, SLICE("speculativeAuthenticate"), &value);

@@ -287,12 +287,16 @@ static void mechanisms_append(struct buf *out)
     document_append_string(out, SLICE("0"), SLICE("SCRAM-SHA-1"));
     document_append_string(out, SLICE("1"), SLICE("SCRAM-SHA-256"));
     document_append_string(out, SLICE("2"), SLICE("PLAIN"));
+    document_append_string(out, SLICE("3"), SLICE("MONGODB-X509"));
     document_end(out, list);
 }
 
 static void iterations_append(struct buf *out)
 {
-    document_append_int32(out, SLICE("scramIterationCount"), MONGO_ITERATIONS);
+    document_append_int32(out, SLICE("scramIterationCount"),
+                          (int32_t)mongo_iterations(MONGO_SCRAM_SHA_1));
+    document_append_int32(out, SLICE("scramSHA256IterationCount"),
+                          (int32_t)mongo_iterations(MONGO_SCRAM_SHA_256));
 }
 
 static const struct {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "catalogue/container_usage.h"
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/validation.h"
 #include "throughput/cost.h"
@@ -40,10 +41,7 @@ void mongo_storage_statistics(const struct mongo_collection *collection,
                               const struct container_usage *usage, int64_t scale, struct buf *out)
 {
     const struct mongo_terms *terms = &collection->terms;
-    size_t indexes =
-        collection->container
-            ? definition_fields(container_definition(collection->container))->index_count
-            : 0;
+    int32_t indexes = mongo_index_count(collection);
 
     number_append(out, "size", usage->bytes / (uint64_t)scale);
     number_append(out, "count", usage->items);
@@ -55,7 +53,7 @@ void mongo_storage_statistics(const struct mongo_collection *collection,
         document_append_int64(out, SLICE("max"), terms->max);
         document_append_int64(out, SLICE("maxSize"), terms->size / scale);
     }
-    document_append_int32(out, SLICE("nindexes"), collection->container ? 1 + (int32_t)indexes : 0);
+    document_append_int32(out, SLICE("nindexes"), indexes);
     document_end(out, document_append_array_begin(out, SLICE("indexBuilds")));
     number_append(out, "totalSize", usage->bytes / (uint64_t)scale);
     document_append_int32(out, SLICE("scaleFactor"), (int32_t)MIN(scale, (int64_t)INT32_MAX));
@@ -117,7 +115,8 @@ static bool container_total(struct mongo_call *call, const struct container *con
     if (!container_usage_all(container, call->arena, &usage, err))
         return false;
     totals->collections++;
-    totals->indexes += 1 + definition_fields(container_definition(container))->index_count;
+    totals->indexes += (uint64_t)mongo_index_count(
+        &(struct mongo_collection){.container = (struct container *)container});
     totals->objects += usage.items;
     totals->bytes += usage.bytes;
     return true;
@@ -313,9 +312,7 @@ bool mongo_validate(struct mongo_call *call, struct error *err)
     number_append(out, "nInvalidDocuments", looking.broken);
     number_append(out, "nNonCompliantDocuments", looking.non_compliant);
     number_append(out, "nrecords", looking.documents);
-    document_append_int32(
-        out, SLICE("nIndexes"),
-        1 + (int32_t)definition_fields(container_definition(collection.container))->index_count);
+    document_append_int32(out, SLICE("nIndexes"), mongo_index_count(&collection));
     part = document_append_object_begin(out, SLICE("keysPerIndex"));
     number_append(out, "_id_", looking.documents);
     document_end(out, part);

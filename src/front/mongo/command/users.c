@@ -7,14 +7,7 @@
 #include <openssl/crypto.h>
 #include <utf8proc.h>
 
-enum {
-    PASSWORD_MAX = 1024,
-    SALT_SHA_1 = 16,
-    SALT_SHA_256 = 28,
-    ITERATIONS_SHA_1 = 10000,
-    ITERATIONS_SHA_256 = 15000,
-    SHOWN_MAX = 64
-};
+enum { PASSWORD_MAX = 1024, SHOWN_MAX = 64 };
 
 #define SHOWN(text) (int)MIN((text).len, (size_t)SHOWN_MAX), (const char *)(text).data
 
@@ -198,14 +191,14 @@ static bool password_prepare(struct mongo_call *call, struct slice password,
 static void credential_append(struct buf *out, enum mongo_scram scram, struct slice secret)
 {
     bool sha_1 = scram == MONGO_SCRAM_SHA_1;
-    uint32_t iterations = sha_1 ? ITERATIONS_SHA_1 : ITERATIONS_SHA_256;
+    uint32_t iterations = mongo_iterations(scram);
     size_t len = mongo_scram_key_len(scram), part;
     struct mongo_scram_keys keys;
-    uint8_t salt[SALT_SHA_256];
+    uint8_t salt[MONGO_SALT_MAX];
     struct document_value value = {.type = DOCUMENT_BINARY};
 
     random_secret(salt, sizeof salt);
-    value.binary.bytes = slice_of(salt, sha_1 ? SALT_SHA_1 : SALT_SHA_256);
+    value.binary.bytes = slice_of(salt, mongo_salt_len(scram));
     mongo_scram_derive(scram, secret, value.binary.bytes, iterations, &keys);
     part = document_append_object_begin(out, sha_1 ? SLICE("SCRAM-SHA-1") : SLICE("SCRAM-SHA-256"));
     document_append_int32(out, SLICE("iterationCount"), (int32_t)iterations);
@@ -300,15 +293,18 @@ static bool asked_check(const struct asked *asked, struct error *err)
                            "digestPassword: false is not offered: the server makes the digest");
 }
 
+/* Users that certificates stand for: they have no password. */
+static bool is_external(const struct mongo_call *call)
+{
+    return slice_equal(call->message.database, SLICE("$external"));
+}
+
 static bool name_check(const struct mongo_call *call, struct slice name, struct error *err)
 {
     if (!name.len || name.len >= MONGO_USER_NAME_MAX || memchr(name.data, 0, name.len))
         return mongo_error_set(err, MONGO_BAD_VALUE, "names have 1 to %d bytes and no NUL",
                                MONGO_USER_NAME_MAX - 1);
-    if (slice_equal(call->message.database, SLICE("$external")))
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "users of $external are not offered: X.509 and LDAP are not");
-    return mongo_database_check(call->message.database, err);
+    return is_external(call) || mongo_database_check(call->message.database, err);
 }
 
 static bool target_name(const struct mongo_call *call, struct slice *ret_name, struct error *err)
@@ -396,15 +392,22 @@ bool mongo_create_user(struct mongo_call *call, struct error *err)
         !mongo_arguments_read(call, user_fields, ARRAY_LEN(user_fields), &asked, err) ||
         !asked_check(&asked, err))
         return false;
-    if (!asked.password.data)
+    if (is_external(call) && (asked.password.data || asked.mechanisms.data))
+        return mongo_error_set(err, MONGO_BAD_VALUE,
+                               "Cannot set the password for users defined on the '$external' "
+                               "database");
+    if (!asked.password.data && !is_external(call))
         return mongo_error_set(err, MONGO_BAD_VALUE,
                                "Must provide a 'pwd' field for all user documents, except those "
                                "with '$external' as the user's source db");
     if (!asked.roles.data)
         return mongo_error_set(err, MONGO_IDL_FAILED_TO_PARSE,
                                "BSON field 'createUser.roles' is missing but a required field");
-    if (!credentials_make(call, name, &asked, &credentials, err) ||
-        !mongo_users_change(call, &directory, err))
+    if (is_external(call))
+        credentials = SLICE("\5\0\0\0\0");
+    else if (!credentials_make(call, name, &asked, &credentials, err))
+        return false;
+    if (!mongo_users_change(call, &directory, err))
         return false;
     fine = create_run(call, directory, name, &asked, credentials, err);
     mongo_directory_change_end(call->mongo->directories);
@@ -488,6 +491,10 @@ bool mongo_update_user(struct mongo_call *call, struct error *err)
         return false;
     if (!update_allowed(call, name, &asked))
         return mongo_permit_refuse(call, err);
+    if (is_external(call) && asked.password.data)
+        return mongo_error_set(err, MONGO_BAD_VALUE,
+                               "Cannot set the password for users defined on the '$external' "
+                               "database");
     if (asked.mechanisms.data && !asked.password.data)
         return mongo_error_set(err, MONGO_BAD_VALUE,
                                "mechanisms need the password along with them");

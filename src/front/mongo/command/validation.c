@@ -11,10 +11,13 @@ enum { INFO_BYTES_MAX = 32 * 1024, VALUE_BYTES_MAX = 1024, DEPTH_MAX = 16 };
 
 /* --- Matching -------------------------------------------------------------------------------- */
 
-static bool match_compile(struct slice filter, struct arena *arena,
-                          const struct mongo_match **ret_match, struct error *err)
+static bool match_compile(struct slice filter, const struct document_collator *collator,
+                          struct arena *arena, const struct mongo_match **ret_match,
+                          struct error *err)
 {
-    const struct mongo_match_options options = {.expression = mongo_expression_hook};
+    struct mongo_expression_options expressions = {.collator = collator};
+    const struct mongo_match_options options = {
+        .collator = collator, .expression = mongo_expression_hook, .expression_self = &expressions};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
 
@@ -54,9 +57,12 @@ bool mongo_validation_prepare(struct mongo_call *call, const struct mongo_collec
     if (bypass || !terms->validator.data || !document_count(terms->validator) ||
         terms->level == MONGO_LEVEL_OFF)
         return true;
+    if (!mongo_collator_find(terms->collation, &ret_validation->collator, err))
+        return false;
     /* the collection may be opened anew under the command */
     ret_validation->filter = arena_copy(call->arena, terms->validator);
-    return match_compile(ret_validation->filter, call->arena, &ret_validation->match, err);
+    return match_compile(ret_validation->filter, ret_validation->collator, call->arena,
+                         &ret_validation->match, err);
 }
 
 bool mongo_validation_holds(const struct mongo_validation *validation, struct slice document,
@@ -71,6 +77,7 @@ bool mongo_validation_holds(const struct mongo_validation *validation, struct sl
 
 struct explaining {
     const struct mongo_call *call;
+    const struct document_collator *collator;
     struct arena *arena;
     struct buf *out;
     int depth;
@@ -90,7 +97,7 @@ static bool part_holds(const struct explaining *explaining, struct slice filter,
     struct error unused;
     bool holds = true;
 
-    return !match_compile(filter, explaining->arena, &match, &unused) ||
+    return !match_compile(filter, explaining->collator, explaining->arena, &match, &unused) ||
            !match_ask(explaining->call, match, document, explaining->arena, &holds, &unused) ||
            holds;
 }
@@ -440,7 +447,8 @@ static struct slice info_make(const struct mongo_validation *validation, struct 
                               struct arena *arena)
 {
     CLEANUP(buf_done) struct buf out;
-    struct explaining explaining = {.call = validation->call, .arena = arena, .out = &out};
+    struct explaining explaining = {
+        .call = validation->call, .collator = validation->collator, .arena = arena, .out = &out};
     struct document_value id = document_null();
     size_t begin, details;
 

@@ -2,6 +2,7 @@
  * with one that may not. */
 #pragma once
 
+#include "document/collator.h"
 #include "front/mongo/command/call.h"
 #include "front/mongo/match/match.h"
 
@@ -10,6 +11,7 @@ struct mongo_validation {
     struct mongo_call *call;
     const struct mongo_match *match; /* NULL: nothing is checked */
     struct slice filter;
+    const struct document_collator *collator; /* of the collection */
     enum mongo_validation_level level;
     bool warn;
     bool brief; /* what is wrong is not explained any more: the reply has enough of it */

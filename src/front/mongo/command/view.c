@@ -33,6 +33,30 @@ static struct slice pipelines_join(struct arena *arena, const struct slice *pipe
     return arena_copy(arena, buf_slice(&out));
 }
 
+static bool collations_same(struct slice a, struct slice b)
+{
+    const struct document_collator *one, *other;
+    struct error unused;
+
+    return mongo_collator_find(a, &one, &unused) && mongo_collator_find(b, &other, &unused) &&
+           one == other;
+}
+
+bool mongo_view_collation(const struct mongo_view *view, struct slice asked,
+                          struct slice *ret_collation, struct error *err)
+{
+    const struct document_collator *unused;
+    bool given = asked.data && document_count(asked);
+
+    if (given && !mongo_collator_find(asked, &unused, err))
+        return false;
+    if (given && view->depth && !collations_same(asked, view->collation))
+        return mongo_error_set(err, MONGO_OPTION_NOT_SUPPORTED_ON_VIEW,
+                               "Cannot override a view's default collation");
+    *ret_collation = given ? asked : view->collation;
+    return true;
+}
+
 /* From the terms of a view (NULL: from what is stored of the name) down. */
 static bool resolve(const struct mongo_call *call, const struct mongo_namespace *name,
                     const struct mongo_terms *terms, struct mongo_view *ret_view, struct error *err)
@@ -48,16 +72,20 @@ static bool resolve(const struct mongo_call *call, const struct mongo_namespace 
                 return false;
             terms = &collection.terms;
         }
+        if (!view.depth && terms->collation.data)
+            view.collation = arena_copy(call->arena, terms->collation);
         if (!terms->view_on.data)
             break;
+        if (view.depth && !collations_same(view.collation, terms->collation))
+            return mongo_error_set(err, MONGO_OPTION_NOT_SUPPORTED_ON_VIEW,
+                                   "View %.*s has conflicting collation with view %.*s",
+                                   SHOWN(name->collection), SHOWN(view.on.collection));
         if (view.depth == MONGO_VIEW_DEPTH_MAX)
             return mongo_error_set(err, MONGO_VIEW_DEPTH_LIMIT_EXCEEDED,
                                    "View depth limit exceeded; maximum depth is %d",
                                    MONGO_VIEW_DEPTH_MAX);
         pipelines[view.depth++] =
             terms->pipeline.data ? arena_copy(call->arena, terms->pipeline) : SLICE_NONE;
-        if (terms->collation.data && !view.collation.data)
-            view.collation = arena_copy(call->arena, terms->collation);
         view.on.collection = arena_copy(call->arena, terms->view_on);
         if (slice_equal(view.on.collection, name->collection))
             return cycle(name->collection, err);
@@ -84,12 +112,12 @@ bool mongo_view_open(struct mongo_call *call, const struct mongo_view_query *que
     struct mongo_pipeline_options options = {.database = query->name->database,
                                              .collection = query->name->collection,
                                              .let = query->let,
-                                             .collation = query->collation,
                                              .host = mongo_pipeline_host_of(call)};
     struct mongo_pipeline pipeline;
 
     assert(call->may_block);
-    if (!mongo_view_resolve(call, query->name, ret_view, err))
+    if (!mongo_view_resolve(call, query->name, ret_view, err) ||
+        !mongo_view_collation(ret_view, query->collation, &options.collation, err))
         return false;
     options.prefix = ret_view->pipeline;
     options.variables =

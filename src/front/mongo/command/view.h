@@ -10,14 +10,20 @@ enum { MONGO_VIEW_DEPTH_MAX = 20 };
 struct mongo_view {
     struct mongo_namespace on; /* a collection, or a name that nothing has */
     struct slice pipeline;     /* BSON: an array; of all views on the way, the innermost first */
-    struct slice collation;    /* of the view; data NULL: none */
-    size_t depth;              /* 0: the name is of no view */
+    struct slice
+        collation; /* of the view, or of the collection where it is none; data NULL: none */
+    size_t depth;  /* 0: the name is of no view */
 };
 
 /* Follows a name to the collection under it; slices are in the call's arena.
  * MONGO_VIEW_DEPTH_LIMIT_EXCEEDED; 5: they lead back to themselves. */
 NODISCARD bool mongo_view_resolve(const struct mongo_call *call, const struct mongo_namespace *name,
                                   struct mongo_view *ret_view, struct error *err);
+
+/* The collation that a command is carried out with: what it names itself, or what the view or
+ * collection has. MONGO_OPTION_NOT_SUPPORTED_ON_VIEW: it names another than its view has. */
+NODISCARD bool mongo_view_collation(const struct mongo_view *view, struct slice asked,
+                                    struct slice *ret_collation, struct error *err);
 
 /* What pipelines of a call ask of the front: views, and documents that the server makes. */
 struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call);

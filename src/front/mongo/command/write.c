@@ -614,14 +614,16 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
 
     if (!deletion_fields_read(document, &deletion, err))
         return false;
-    *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
-                                                    .filter = deletion.q,
-                                                    .collation = deletion.collation,
-                                                    .hint = deletion.hint,
-                                                    .let = ret_statement->reading.let,
-                                                    .limit = UINT64_MAX},
-                                        .multi = deletion.limit == 0,
-                                        .upserted = document_undefined()};
+    *ret_statement = (struct statement){
+        .reading = {.shape = MONGO_SHAPE_VERSION,
+                    .filter = deletion.q,
+                    .collation = deletion.collation,
+                    .collation_default = ret_statement->reading.collation_default,
+                    .hint = deletion.hint,
+                    .let = ret_statement->reading.let,
+                    .limit = UINT64_MAX},
+        .multi = deletion.limit == 0,
+        .upserted = document_undefined()};
     ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     return mongo_reading_prepare(call, &ret_statement->reading, call->arena, err);
 }
@@ -707,15 +709,17 @@ static bool change_read(struct mongo_call *call, struct slice document,
 
     if (!change_fields_read(document, &change, err))
         return false;
-    *ret_statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
-                                                    .filter = change.q,
-                                                    .collation = change.collation,
-                                                    .hint = change.hint,
-                                                    .let = ret_statement->reading.let,
-                                                    .limit = UINT64_MAX},
-                                        .multi = change.multi,
-                                        .upsert = change.upsert,
-                                        .upserted = document_undefined()};
+    *ret_statement = (struct statement){
+        .reading = {.shape = MONGO_SHAPE_VERSION,
+                    .filter = change.q,
+                    .collation = change.collation,
+                    .collation_default = ret_statement->reading.collation_default,
+                    .hint = change.hint,
+                    .let = ret_statement->reading.let,
+                    .limit = UINT64_MAX},
+        .multi = change.multi,
+        .upsert = change.upsert,
+        .upserted = document_undefined()};
     ret_statement->reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
     return mongo_reading_prepare(call, &ret_statement->reading, call->arena, err) &&
            update_prepare(call,
@@ -763,8 +767,10 @@ static void statements_run(struct writing *writing, struct mongo_documents *stat
     struct slice document;
 
     for (size_t i = 0; mongo_documents_next(statements, &document); i++) {
-        struct statement statement = {.reading.let = writing->let,
-                                      .upserted = document_undefined()};
+        struct statement statement = {
+            .reading = {.let = writing->let,
+                        .collation_default = writing->collection.terms.collation},
+            .upserted = document_undefined()};
         struct error err;
 
         if (grown_check(writing->call, &err) &&
@@ -986,15 +992,17 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
         !modification_check(&asked, err) || !mongo_deadline(call, &writing.deadline_ms, err) ||
         !collection_open(&writing, asked.bypass, err))
         return false;
-    statement = (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
-                                               .filter = asked.query,
-                                               .sort = asked.sort,
-                                               .collation = asked.collation,
-                                               .hint = asked.hint,
-                                               .let = asked.let,
-                                               .limit = UINT64_MAX},
-                                   .upsert = asked.upsert,
-                                   .upserted = document_undefined()};
+    statement =
+        (struct statement){.reading = {.shape = MONGO_SHAPE_VERSION,
+                                       .filter = asked.query,
+                                       .sort = asked.sort,
+                                       .collation = asked.collation,
+                                       .collation_default = writing.collection.terms.collation,
+                                       .hint = asked.hint,
+                                       .let = asked.let,
+                                       .limit = UINT64_MAX},
+                           .upsert = asked.upsert,
+                           .upserted = document_undefined()};
     buf_init(&writing.upserted, MONGO_BSON_BYTES_MAX);
     writing.image = asked.new_one ? IMAGE_AFTER : IMAGE_BEFORE;
     statement.reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);

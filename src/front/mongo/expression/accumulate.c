@@ -3,6 +3,7 @@
 #include "front/mongo/expression/accumulate.h"
 
 #include "front/mongo/expression/expression_private.h"
+#include "query/value/set.h"
 
 /* --- Before: which values count --------------------------------------------------------------- */
 
@@ -65,8 +66,10 @@ static bool keyed(struct expression_call *call)
 
     expression_array_begin(&row, call->context);
     for (size_t i = 0; i < sort->count; i++) {
-        struct document_value key = expression_sort_key_of(&sort->keys[i], &call->arguments[0]);
+        struct document_value key;
 
+        if (!expression_sort_key_form(call, &sort->keys[i], &call->arguments[0], &key))
+            return expression_array_drop(&row);
         if (!expression_array_add(&row, &key, call->err))
             return false;
     }
@@ -120,6 +123,34 @@ static bool top_of_list(struct expression_call *call)
                                call->err);
 }
 
+/* Pairs of comparison form and value: of those with one form the first value. */
+static bool distinct_of_pairs(struct expression_call *call)
+{
+    struct expression_array left;
+    struct document_iter iter;
+    struct query_set forms;
+    bool is_new;
+
+    if (call->arguments[0].type != DOCUMENT_ARRAY)
+        return expression_give(call, call->arguments[0]);
+    query_set_init(&forms, DOCUMENT_ORDER_MONGO, call->context->arena, 0);
+    expression_array_begin(&left, call->context);
+    document_iter_init(&iter, call->arguments[0].document);
+    while (document_iter_next(&iter)) {
+        struct document_value form, value;
+
+        if (!query_work(call->context, 1, call->err))
+            return expression_array_drop(&left);
+        if (!document_find_index(iter.value.document, 0, &form) ||
+            !document_find_index(iter.value.document, 1, &value))
+            continue;
+        query_set_add(&forms, &form, &is_new);
+        if (is_new && !expression_array_add(&left, &value, call->err))
+            return false;
+    }
+    return expression_array_end(&left, call->ret, call->err);
+}
+
 /* Arguments: the list, which parts. */
 static bool percentile_of_list(struct expression_call *call)
 {
@@ -140,6 +171,7 @@ static const struct expression_operator op_zero = {"0 if missing", .compute = ze
 static const struct expression_operator op_object_only = {"objects", .compute = objects_only};
 static const struct expression_operator op_merge = {"merge", .compute = expression_merge_list};
 static const struct expression_operator op_keyed = {"sort keys", .compute = keyed};
+static const struct expression_operator op_distinct = {"one of each", .compute = distinct_of_pairs};
 static const struct expression_operator op_percentile = {"percentile",
                                                          .compute = percentile_of_list};
 static const struct expression_operator op_some[] = {
@@ -365,20 +397,6 @@ static bool argument_compile(struct expression_compile *compile,
     return expression_compile_value(compile, &single, &ret->call.argument);
 }
 
-/* Those that compare texts and do it by bytes alone. */
-static bool collation_check(const struct expression_compile *compile, struct slice name)
-{
-    static const char *const bytewise[] = {"$addToSet", "$bottom", "$bottomN", "$maxN",
-                                           "$minN",     "$top",    "$topN"};
-
-    for (size_t i = 0; compile->options->collator && i < ARRAY_LEN(bytewise); i++)
-        if (slice_equal(name, slice_of_text(bytewise[i])))
-            return mongo_error_set(compile->err, MONGO_NOT_IMPLEMENTED,
-                                   "%s with a collation other than simple is not offered yet",
-                                   bytewise[i]);
-    return true;
-}
-
 bool mongo_accumulator_compile(struct slice name, const struct document_value *argument,
                                const struct mongo_expression_options *options, uint32_t slot,
                                struct query_build *build, struct mongo_accumulator *ret_accumulator,
@@ -392,8 +410,6 @@ bool mongo_accumulator_compile(struct slice name, const struct document_value *a
 
     if (!accumulator)
         return mongo_error_set(err, 15952, "unknown group operator '%.*s'", SLICE_ARG(name));
-    if (!collation_check(&compile, name))
-        return false;
     made.call.kind = accumulator->kind;
     made.ordered = accumulator->ordered;
     made.result = query_variable(build, slot);
@@ -408,6 +424,11 @@ bool mongo_accumulator_compile(struct slice name, const struct document_value *a
         made.call.argument =
             mongo_collate_pair(compile.options->collator, made.call.argument, build);
         made.result = mongo_collate_unpair(made.result, build);
+    }
+    if (compile.options->collator && accumulator->kind == QUERY_MAKE_SET) {
+        made.call.argument =
+            mongo_collate_pair(compile.options->collator, made.call.argument, build);
+        made.result = expression_node_make(&compile, &op_distinct, &made.result, 1);
     }
     if (accumulator->after)
         made.result = expression_node_make(&compile, accumulator->after, &made.result, 1);

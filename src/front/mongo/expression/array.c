@@ -323,10 +323,7 @@ EXPRESSION_COMPUTE(expression_some)
             if (!expression_is_nullish(&values[i]))
                 values[kept++] = values[i];
         count = kept;
-        if (!expression_sort(call->context, values, count,
-                             call->node->number == EXPRESSION_MAX_N ? expression_by_value_down
-                                                                    : expression_by_value,
-                             NULL, call->err))
+        if (!expression_sort_values(call, values, count, call->node->number == EXPRESSION_MAX_N))
             return false;
     }
     if ((uint64_t)wanted < count) {
@@ -375,21 +372,28 @@ bool expression_sort_read(struct expression_compile *compile, const struct docum
     return true;
 }
 
-/* What the key compares: of an array its least or greatest element; missing is null. */
-struct document_value expression_sort_key_of(const struct expression_sort_key *key,
-                                             const struct document_value *value)
+/* What the key leads to. */
+static struct document_value key_found(const struct expression_sort_key *key,
+                                       const struct document_value *value)
 {
-    struct document_value found = *value, best = document_undefined();
-    struct document_iter iter;
+    struct document_value found = *value;
 
     for (size_t i = 0; i < key->count; i++)
         if (found.type != DOCUMENT_OBJECT || !document_find(found.document, key->names[i], &found))
             return document_null();
-    if (found.type == DOCUMENT_UNDEFINED)
-        return document_null();
-    if (found.type != DOCUMENT_ARRAY)
-        return found;
-    document_iter_init(&iter, found.document);
+    return found.type == DOCUMENT_UNDEFINED ? document_null() : found;
+}
+
+/* Of an array the least element, or the greatest. */
+static struct document_value key_end(const struct expression_sort_key *key,
+                                     const struct document_value *found)
+{
+    struct document_value best = document_undefined();
+    struct document_iter iter;
+
+    if (found->type != DOCUMENT_ARRAY)
+        return *found;
+    document_iter_init(&iter, found->document);
     while (document_iter_next(&iter)) {
         int order = best.type == DOCUMENT_UNDEFINED
                         ? -1
@@ -401,20 +405,54 @@ struct document_value expression_sort_key_of(const struct expression_sort_key *k
     return best;
 }
 
-int expression_by_keys(const void *self, const struct document_value *a,
-                       const struct document_value *b)
+bool expression_sort_key_form(struct expression_call *call, const struct expression_sort_key *key,
+                              const struct document_value *value, struct document_value *ret_key)
 {
-    const struct expression_sort *sort = self;
+    struct document_value found = key_found(key, value), form;
+
+    if (!mongo_collate(call->node->collator, &found, call->context, &form, call->err))
+        return false;
+    *ret_key = key_end(key, &form);
+    return true;
+}
+
+/* The keys of all elements, one behind the other: those of the first element first. */
+struct keyed {
+    const struct expression_sort *sort;
+    const struct document_value *keys;
+};
+
+static int by_numbered_keys(const void *self, const struct document_value *a,
+                            const struct document_value *b)
+{
+    const struct keyed *keyed = self;
+    const struct expression_sort *sort = keyed->sort;
+    const struct document_value *left = keyed->keys + (size_t)a->int64 * sort->count;
+    const struct document_value *right = keyed->keys + (size_t)b->int64 * sort->count;
 
     for (size_t i = 0; i < sort->count; i++) {
-        struct document_value left = expression_sort_key_of(&sort->keys[i], a),
-                              right = expression_sort_key_of(&sort->keys[i], b);
-        int order = document_compare(DOCUMENT_ORDER_MONGO, &left, &right);
+        int order = document_compare(DOCUMENT_ORDER_MONGO, &left[i], &right[i]);
 
         if (order)
             return sort->keys[i].descending ? -order : order;
     }
     return 0;
+}
+
+/* Elements by their keys, in comparison form. */
+static bool sort_by_keys(struct expression_call *call, const struct expression_sort *sort,
+                         struct document_value *values, size_t count)
+{
+    struct document_value *keys =
+        query_alloc(call->context, (count * sort->count + 1) * sizeof *keys, call->err);
+    struct keyed keyed = {sort, keys};
+
+    for (size_t i = 0; keys && i < count; i++)
+        for (size_t k = 0; k < sort->count; k++)
+            if (!expression_sort_key_form(call, &sort->keys[k], &values[i],
+                                          &keys[i * sort->count + k]))
+                return false;
+    return keys && expression_sort_numbered(call, values, count, by_numbered_keys, &keyed);
 }
 
 EXPRESSION_PARSE(expression_sort_parse)
@@ -473,11 +511,9 @@ EXPRESSION_COMPUTE(expression_sort_array)
                                "type: %s",
                                expression_type_name(array));
     values = expression_elements(call->context, array->document, &count, call->err);
-    if (!values || !expression_sort(call->context, values, count,
-                                    sort->count                ? expression_by_keys
-                                    : sort->keys[0].descending ? expression_by_value_down
-                                                               : expression_by_value,
-                                    sort, call->err))
+    if (!values ||
+        !(sort->count ? sort_by_keys(call, sort, values, count)
+                      : expression_sort_values(call, values, count, sort->keys[0].descending)))
         return false;
     return expression_array_of(call->context, values, count, call->ret, call->err);
 }

@@ -125,6 +125,7 @@ struct expression_node *expression_node_new(struct expression_compile *compile,
         node_of_kind(compile->build, op->unstable ? &kind_unstable : &kind_stable, children, count);
 
     node->op = op;
+    node->collator = compile->options->collator;
     return node;
 }
 
@@ -570,7 +571,6 @@ static bool list_operator_compile(struct expression_compile *compile,
     }
     node = expression_node_new(compile, op, children, count);
     node->number = op->number;
-    node->collator = compile->options->collator;
     *ret = expression_node_fold(compile, node);
     return true;
 }
@@ -647,28 +647,6 @@ static bool named_operator_compile(struct expression_compile *compile,
     return true;
 }
 
-/* Those that compare texts and do it by bytes alone. */
-static bool collation_check(struct expression_compile *compile, struct slice name)
-{
-    static const char *const bytewise[] = {"$max",
-                                           "$maxN",
-                                           "$min",
-                                           "$minN",
-                                           "$setDifference",
-                                           "$setEquals",
-                                           "$setIntersection",
-                                           "$setIsSubset",
-                                           "$setUnion",
-                                           "$sortArray"};
-
-    for (size_t i = 0; compile->options->collator && i < ARRAY_LEN(bytewise); i++)
-        if (slice_equal(name, slice_of_text(bytewise[i])))
-            return mongo_error_set(compile->err, MONGO_NOT_IMPLEMENTED,
-                                   "%s with a collation other than simple is not offered yet",
-                                   bytewise[i]);
-    return true;
-}
-
 static bool operator_compile(struct expression_compile *compile, const struct document_value *value,
                              const struct query_expression **ret)
 {
@@ -686,8 +664,6 @@ static bool operator_compile(struct expression_compile *compile, const struct do
     if (!op)
         return mongo_error_set(compile->err, MONGO_INVALID_PIPELINE_OPERATOR,
                                "Unrecognized expression '%.*s'", SLICE_ARG(iter.key));
-    if (!collation_check(compile, iter.key))
-        return false;
     switch (op->form) {
     case EXPRESSION_LIST:
         return list_operator_compile(compile, op, &iter.value, ret);

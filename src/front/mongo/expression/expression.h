@@ -27,7 +27,7 @@ struct mongo_expression_options {
     uint32_t slot; /* what ROOT is, and CURRENT to begin with; 0: the item of a plan */
     const struct mongo_variable *variables; /* the last of a name counts */
     size_t variable_count;
-    const struct mongo_collator *collator; /* texts compare by it; NULL: by their bytes */
+    const struct document_collator *collator; /* texts compare by it; NULL: by their bytes */
 };
 
 /* The expression; what it needs of the value is copied into the build's arena. options NULL: none.

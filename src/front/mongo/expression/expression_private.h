@@ -26,7 +26,7 @@ struct expression_node {
     const struct expression_operator *op;
     uint32_t lowest; /* level of the outermost local variable used below; EXPRESSION_NEVER: none */
     uint32_t given;  /* bit n: the nth named argument was written down */
-    const struct mongo_collator *collator; /* of what compares; NULL: texts by their bytes */
+    const struct document_collator *collator; /* of what compares; NULL: texts by their bytes */
     union {
         uint32_t up;                           /* local variable: how many are bound within */
         const struct slice *names;             /* object: one per child; path: the steps */
@@ -208,6 +208,16 @@ int expression_by_value(const void *self, const struct document_value *a,
 int expression_by_value_down(const void *self, const struct document_value *a,
                              const struct document_value *b);
 
+/* Sorts values by what compare makes of their numbers, which are int64. */
+bool expression_sort_numbered(struct expression_call *call, struct document_value *values,
+                              size_t count,
+                              int (*compare)(const void *self, const struct document_value *a,
+                                             const struct document_value *b),
+                              const void *self);
+/* Sorts them by the collation of the operator. */
+bool expression_sort_values(struct expression_call *call, struct document_value *values,
+                            size_t count, bool down);
+
 /* {a: 1, "b.c": -1}. Without keys: by the values themselves, keys[0] says in which direction. */
 struct expression_sort_key {
     const struct slice *names;
@@ -222,10 +232,10 @@ struct expression_sort {
 
 bool expression_sort_read(struct expression_compile *compile, const struct document_value *pattern,
                           const struct expression_sort **ret_sort);
-struct document_value expression_sort_key_of(const struct expression_sort_key *key,
-                                             const struct document_value *value);
-int expression_by_keys(const void *sort, const struct document_value *a,
-                       const struct document_value *b);
+/* What the key compares, by the collation of the operator: of an array its least or greatest
+ * element; missing is null. */
+bool expression_sort_key_form(struct expression_call *call, const struct expression_sort_key *key,
+                              const struct document_value *value, struct document_value *ret_key);
 
 /* The names of a dotted path. */
 bool expression_steps_read(struct expression_compile *compile, struct slice path,

@@ -92,9 +92,9 @@ const struct query_implied *expression_imply(const struct expression_node *node,
 {
     if (!truth)
         return NULL;
-    if (node->collator &&
+    if ((node->collator || implying->collator) &&
         (node->op->compute == expression_compare || node->op->compute == expression_in))
-        return NULL; /* no index has the order of a collation */
+        return NULL; /* constants are not in comparison form here */
     if (node->op->compute == expression_compare && node->number == QUERY_EQUAL)
         return equal_imply(node, implying);
     if (node->op->compute == expression_in)

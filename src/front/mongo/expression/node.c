@@ -171,3 +171,56 @@ bool expression_sort(struct query_context *context, struct document_value *value
         memcpy(values, from, count * sizeof *values);
     return true;
 }
+
+bool expression_sort_numbered(struct expression_call *call, struct document_value *values,
+                              size_t count,
+                              int (*compare)(const void *self, const struct document_value *a,
+                                             const struct document_value *b),
+                              const void *self)
+{
+    size_t bytes = (count + 1) * sizeof *values;
+    struct document_value *numbers = query_alloc(call->context, bytes, call->err);
+    struct document_value *before = query_alloc(call->context, bytes, call->err);
+
+    if (!numbers || !before)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = document_int64((int64_t)i);
+        before[i] = values[i];
+    }
+    if (!expression_sort(call->context, numbers, count, compare, self, call->err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        values[i] = before[numbers[i].int64];
+    return true;
+}
+
+static int by_form(const void *self, const struct document_value *a, const struct document_value *b)
+{
+    const struct document_value *forms = self;
+
+    return document_compare(DOCUMENT_ORDER_MONGO, &forms[a->int64], &forms[b->int64]);
+}
+
+static int by_form_down(const void *self, const struct document_value *a,
+                        const struct document_value *b)
+{
+    return by_form(self, b, a);
+}
+
+bool expression_sort_values(struct expression_call *call, struct document_value *values,
+                            size_t count, bool down)
+{
+    struct document_value *forms;
+
+    if (!call->node->collator)
+        return expression_sort(call->context, values, count,
+                               down ? expression_by_value_down : expression_by_value, NULL,
+                               call->err);
+    forms = query_alloc(call->context, (count + 1) * sizeof *forms, call->err);
+    for (size_t i = 0; forms && i < count; i++)
+        if (!mongo_collate(call->node->collator, &values[i], call->context, &forms[i], call->err))
+            return false;
+    return forms &&
+           expression_sort_numbered(call, values, count, down ? by_form_down : by_form, forms);
+}

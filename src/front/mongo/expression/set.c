@@ -1,34 +1,110 @@
-/* Arrays as sets: values that compare equal are one. */
+/* Arrays as sets: values that compare equal, by the collation of the operator, are one, which is
+ * the first of them. */
 #include "query/value/set.h"
 #include "front/mongo/expression/expression_private.h"
 
-static bool set_of(struct expression_call *call, struct slice array, struct query_set *ret_set)
+/* Values once each: found by their comparison form, shown as they are. */
+struct members {
+    struct query_set forms;
+    struct document_value *shown; /* NULL: the forms are what is shown */
+    size_t capacity;
+};
+
+static void members_init(struct expression_call *call, struct members *members)
+{
+    *members = (struct members){0};
+    query_set_init(&members->forms, DOCUMENT_ORDER_MONGO, call->context->arena, 0);
+}
+
+static bool shown_grow(struct expression_call *call, struct members *members)
+{
+    size_t capacity = members->capacity * 2 + 16;
+    struct document_value *longer =
+        query_alloc(call->context, capacity * sizeof *longer, call->err);
+
+    if (!longer)
+        return false;
+    if (members->capacity)
+        memcpy(longer, members->shown, members->capacity * sizeof *longer);
+    members->shown = longer;
+    members->capacity = capacity;
+    return true;
+}
+
+static bool members_add(struct expression_call *call, struct members *members,
+                        const struct document_value *value, bool *ret_new)
+{
+    struct document_value form;
+
+    if (!query_work(call->context, 1 + (value->type == DOCUMENT_STRING), call->err) ||
+        !mongo_collate(call->node->collator, value, call->context, &form, call->err))
+        return false;
+    query_set_add(&members->forms, &form, ret_new);
+    if (!*ret_new || !call->node->collator)
+        return true;
+    if (members->forms.count > members->capacity && !shown_grow(call, members))
+        return false;
+    members->shown[members->forms.count - 1] = *value;
+    return true;
+}
+
+static bool members_of(struct expression_call *call, struct slice array,
+                       struct members *ret_members)
 {
     struct document_iter iter;
     bool is_new;
 
-    query_set_init(ret_set, DOCUMENT_ORDER_MONGO, call->context->arena, 0);
+    members_init(call, ret_members);
     document_iter_init(&iter, array);
-    while (document_iter_next(&iter)) {
-        if (!query_work(call->context, 1 + (iter.value.type == DOCUMENT_STRING), call->err))
+    while (document_iter_next(&iter))
+        if (!members_add(call, ret_members, &iter.value, &is_new))
             return false;
-        query_set_add(ret_set, &iter.value, &is_new);
-    }
     return query_memory_check(call->context, 0, call->err);
 }
 
-static bool ordered_give(struct expression_call *call, struct document_value *values, size_t count)
+static bool has(const struct members *members, const struct document_value *form)
 {
-    return expression_sort(call->context, values, count, expression_by_value, NULL, call->err) &&
-           expression_array_of(call->context, values, count, call->ret, call->err);
+    return query_set_find(&members->forms, form) != SIZE_MAX;
+}
+
+static struct document_value *values_of(const struct members *members)
+{
+    return members->shown ? members->shown : members->forms.values;
+}
+
+static bool ordered_give(struct expression_call *call, struct members *members)
+{
+    struct document_value *values = values_of(members);
+
+    return expression_sort_values(call, values, members->forms.count, false) &&
+           expression_array_of(call->context, values, members->forms.count, call->ret, call->err);
+}
+
+/* Leaves those that are among the others too. */
+static bool members_intersect(struct expression_call *call, struct members *members,
+                              struct slice array)
+{
+    struct members other, kept;
+    const struct document_value *values = values_of(members);
+    bool is_new;
+
+    if (!members_of(call, array, &other))
+        return false;
+    members_init(call, &kept);
+    for (size_t i = 0; i < members->forms.count; i++)
+        if (has(&other, &members->forms.values[i]) &&
+            !members_add(call, &kept, &values[i], &is_new))
+            return false;
+    *members = kept;
+    return true;
 }
 
 /* $setUnion and $setIntersection; number 1: the latter. */
 EXPRESSION_COMPUTE(expression_set_combine)
 {
     bool intersect = call->node->number;
-    struct query_set set, other;
     struct document_iter iter;
+    struct members members;
     bool is_new;
 
     for (size_t i = 0; i < call->count; i++) {
@@ -39,35 +115,21 @@ EXPRESSION_COMPUTE(expression_set_combine)
                                    "All operands of %s must be arrays. One argument is of type: %s",
                                    call->node->op->name, expression_type_name(&call->arguments[i]));
     }
-    query_set_init(&set, DOCUMENT_ORDER_MONGO, call->context->arena, 0);
+    members_init(call, &members);
     for (size_t i = 0; i < call->count; i++) {
         if (intersect && i) {
-            size_t kept = 0;
-            struct document_value *values;
-
-            if (!set_of(call, call->arguments[i].document, &other))
+            if (!members_intersect(call, &members, call->arguments[i].document))
                 return false;
-            values = query_alloc(call->context, (set.count + 1) * sizeof *values, call->err);
-            if (!values)
-                return false;
-            for (size_t j = 0; j < set.count; j++)
-                if (query_set_find(&other, &set.values[j]) != SIZE_MAX)
-                    values[kept++] = set.values[j];
-            query_set_init(&set, DOCUMENT_ORDER_MONGO, call->context->arena, kept);
-            for (size_t j = 0; j < kept; j++)
-                query_set_add(&set, &values[j], &is_new);
             continue;
         }
         document_iter_init(&iter, call->arguments[i].document);
-        while (document_iter_next(&iter)) {
-            if (!query_work(call->context, 1, call->err))
+        while (document_iter_next(&iter))
+            if (!members_add(call, &members, &iter.value, &is_new))
                 return false;
-            query_set_add(&set, &iter.value, &is_new);
-        }
         if (!query_memory_check(call->context, 0, call->err))
             return false;
     }
-    return ordered_give(call, set.values, set.count);
+    return ordered_give(call, &members);
 }
 
 static bool two_arrays(struct expression_call *call, int code_first, int code_second)
@@ -83,34 +145,28 @@ static bool two_arrays(struct expression_call *call, int code_first, int code_se
 
 EXPRESSION_COMPUTE(expression_set_difference)
 {
-    struct query_set other, given;
-    struct document_iter iter;
+    struct members other, given;
+    const struct document_value *values;
     struct expression_array left;
-    bool is_new;
 
     if (expression_is_nullish(&call->arguments[0]) || expression_is_nullish(&call->arguments[1]))
         return expression_give_null(call);
-    if (!two_arrays(call, 17048, 17049) || !set_of(call, call->arguments[1].document, &other))
+    if (!two_arrays(call, 17048, 17049) || !members_of(call, call->arguments[1].document, &other) ||
+        !members_of(call, call->arguments[0].document, &given))
         return false;
-    query_set_init(&given, DOCUMENT_ORDER_MONGO, call->context->arena, 0);
+    values = values_of(&given);
     expression_array_begin(&left, call->context);
-    document_iter_init(&iter, call->arguments[0].document);
-    while (document_iter_next(&iter)) {
-        if (!query_work(call->context, 1, call->err))
-            return expression_array_drop(&left);
-        if (query_set_find(&other, &iter.value) != SIZE_MAX)
-            continue;
-        query_set_add(&given, &iter.value, &is_new);
-        if (is_new && !expression_array_add(&left, &iter.value, call->err))
+    for (size_t i = 0; i < given.forms.count; i++)
+        if (!has(&other, &given.forms.values[i]) &&
+            !expression_array_add(&left, &values[i], call->err))
             return false;
-    }
     return expression_array_end(&left, call->ret, call->err);
 }
 
-static bool is_within(const struct query_set *part, const struct query_set *whole)
+static bool is_within(const struct members *part, const struct members *whole)
 {
-    for (size_t i = 0; i < part->count; i++)
-        if (query_set_find(whole, &part->values[i]) == SIZE_MAX)
+    for (size_t i = 0; i < part->forms.count; i++)
+        if (!has(whole, &part->forms.values[i]))
             return false;
     return true;
 }
@@ -118,12 +174,13 @@ static bool is_within(const struct query_set *part, const struct query_set *whol
 /* $setEquals and $setIsSubset; number 1: the latter. */
 EXPRESSION_COMPUTE(expression_set_compare)
 {
-    struct query_set first, other;
+    struct members first, other;
     bool holds = true;
 
     if (call->node->number) {
-        if (!two_arrays(call, 17046, 17042) || !set_of(call, call->arguments[0].document, &first) ||
-            !set_of(call, call->arguments[1].document, &other))
+        if (!two_arrays(call, 17046, 17042) ||
+            !members_of(call, call->arguments[0].document, &first) ||
+            !members_of(call, call->arguments[1].document, &other))
             return false;
         return expression_give(call, document_bool(is_within(&first, &other)));
     }
@@ -133,12 +190,12 @@ EXPRESSION_COMPUTE(expression_set_compare)
                                    "All operands of $setEquals must be arrays. One argument is of "
                                    "type: %s",
                                    expression_type_name(&call->arguments[i]));
-    if (!set_of(call, call->arguments[0].document, &first))
+    if (!members_of(call, call->arguments[0].document, &first))
         return false;
     for (size_t i = 1; i < call->count && holds; i++) {
-        if (!set_of(call, call->arguments[i].document, &other))
+        if (!members_of(call, call->arguments[i].document, &other))
             return false;
-        holds = first.count == other.count && is_within(&first, &other);
+        holds = first.forms.count == other.forms.count && is_within(&first, &other);
     }
     return expression_give(call, document_bool(holds));
 }

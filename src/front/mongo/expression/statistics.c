@@ -27,12 +27,38 @@ static bool value_add(struct expression_call *call, struct query_aggregate *stat
            (!counts(call, value) || query_aggregate_add(state, value, call->err));
 }
 
+/* The least or greatest of them by a collation. */
+static bool end_by_collation(struct expression_call *call)
+{
+    bool down = call->node->number == EXPRESSION_MAX, array = call->count == 1;
+    struct document_value *values =
+        query_alloc(call->context, (call->count + 1) * sizeof *values, call->err);
+    size_t count = call->count, kept = 0;
+
+    array = array && call->arguments[0].type == DOCUMENT_ARRAY;
+    if (array)
+        values = expression_elements(call->context, call->arguments[0].document, &count, call->err);
+    if (!values)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct document_value value = array ? values[i] : call->arguments[i];
+
+        if (!expression_is_nullish(&value))
+            values[kept++] = value;
+    }
+    return expression_sort_values(call, values, kept, down) &&
+           expression_give(call, kept ? values[0] : document_null());
+}
+
 EXPRESSION_COMPUTE(expression_statistic)
 {
     CLEANUP(query_aggregate_done) struct query_aggregate state = {0};
     struct document_value result;
     struct document_iter iter;
 
+    if (call->node->collator &&
+        (call->node->number == EXPRESSION_MIN || call->node->number == EXPRESSION_MAX))
+        return end_by_collation(call);
     query_aggregate_init(&state, kinds[call->node->number], DOCUMENT_ORDER_MONGO,
                          call->context->limits.bytes_max);
     if (call->count == 1 && call->arguments[0].type == DOCUMENT_ARRAY) {

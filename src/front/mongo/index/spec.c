@@ -1,6 +1,7 @@
 #include "front/mongo/index/spec.h"
 
 #include "document/bson.h"
+#include "front/mongo/collation/collation.h"
 #include "front/mongo/text.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@ struct reading {
     struct mongo_index_spec *spec;
     struct document_value key, name, version, unique, sparse, hidden, expires, filter, projection;
     struct document_value collation, clustered, prepared;
+    const struct document_collator *collator; /* what it compares texts by; NULL: their bytes */
     size_t parts, hashed, wildcards;
 };
 
@@ -378,22 +380,18 @@ static bool projection_check(const struct reading *r)
                            "{\"$**\": ±1}");
 }
 
-static bool collation_check(const struct reading *r)
+static bool collation_check(struct reading *r)
 {
-    struct document_value locale;
-
     if (!is_given(&r->collation))
         return true;
     if (r->collation.type != DOCUMENT_OBJECT)
         return mongo_error_set(r->err, MONGO_TYPE_MISMATCH,
                                "The field 'collation' must be an object, but got %s",
                                mongo_type_name(r->collation.type));
-    if (!document_count(r->collation.document) ||
-        (document_find(r->collation.document, SLICE("locale"), &locale) &&
-         locale.type == DOCUMENT_STRING && slice_equal(locale.text, SLICE("simple"))))
-        return true;
-    return mongo_error_set(r->err, MONGO_NOT_IMPLEMENTED,
-                           "createIndexes: collations other than simple are not offered yet");
+    if (!document_count(r->collation.document))
+        return mongo_error_set(r->err, MONGO_BAD_VALUE,
+                               "The field 'collation' cannot be an empty object.");
+    return mongo_collator_find(r->collation.document, &r->collator, r->err);
 }
 
 static bool kind_check(const struct reading *r)
@@ -412,7 +410,7 @@ static bool kind_check(const struct reading *r)
 }
 
 /* Of {_id: 1} only what changes nothing of it may be said. */
-static bool id_check(const struct reading *r)
+static bool id_check(const struct reading *r, const struct document_collator *inherited)
 {
     const struct {
         const char *name;
@@ -429,12 +427,23 @@ static bool id_check(const struct reading *r)
                                           : "The field '%s' is not valid for an _id index "
                                             "specification",
                                    options[i].name);
-    return true;
+    return r->collator == inherited ||
+           mongo_error_set(r->err, MONGO_BAD_VALUE,
+                           "The _id index must have the same collation as the collection.");
 }
 
 /* --- Showing --------------------------------------------------------------------------------- */
 
-struct slice mongo_index_id(struct arena *arena)
+static void collation_append(const struct document_collator *collator, struct buf *out)
+{
+    if (collator) {
+        const struct document_value shown = document_object(document_collator_document(collator));
+
+        document_append(out, SLICE("collation"), &shown);
+    }
+}
+
+struct slice mongo_index_id(const struct document_collator *collator, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf out;
     size_t begin, key;
@@ -445,7 +454,33 @@ struct slice mongo_index_id(struct arena *arena)
     key = document_append_object_begin(&out, SLICE("key"));
     document_append_int32(&out, SLICE("_id"), 1);
     document_end(&out, key);
-    document_append_string(&out, SLICE("name"), SLICE("_id_"));
+    document_append_string(&out, SLICE("name"), MONGO_INDEX_ID);
+    collation_append(collator, &out);
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+struct slice mongo_index_id_definition(const struct document_collator *collator,
+                                       struct arena *arena)
+{
+    const struct document_value source = document_object(mongo_index_id(collator, arena));
+    CLEANUP(buf_done) struct buf out;
+    size_t begin, key, part;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    begin = document_begin(&out);
+    document_append_string(&out, SLICE("name"), MONGO_INDEX_ID);
+    key = document_append_array_begin(&out, SLICE("key"));
+    part = document_append_object_begin(&out, SLICE("0"));
+    document_append_string(&out, SLICE("path"), SLICE("/_id"));
+    document_end(&out, part);
+    document_end(&out, key);
+    document_append_string(&out, SLICE("order"), SLICE("mongo"));
+    collation_append(collator, &out);
+    document_append_bool(&out, SLICE("multikey"), true);
+    document_append_string(&out, SLICE("arrays"), SLICE("counted"));
+    document_append_string(&out, SLICE("unique"), SLICE("logicalPartition"));
+    document_append(&out, SLICE("source"), &source);
     document_end(&out, begin);
     return arena_copy(arena, buf_slice(&out));
 }
@@ -474,6 +509,7 @@ static void shown_make(struct reading *r)
         document_append(&out, SLICE("wildcardProjection"), &r->projection);
     if (flag_of(&r->hidden))
         document_append_bool(&out, SLICE("hidden"), true);
+    collation_append(r->collator, &out);
     document_end(&out, begin);
     spec->shown = arena_copy(r->arena, buf_slice(&out));
 }
@@ -517,6 +553,7 @@ struct slice mongo_index_show(const struct index_definition *definition, struct 
         document_append_int32(&out, SLICE("expireAfterSeconds"), definition->expire_after_s);
     if (definition->hidden)
         document_append_bool(&out, SLICE("hidden"), true);
+    collation_append(definition->collator, &out);
     document_end(&out, begin);
     return arena_copy(arena, buf_slice(&out));
 }
@@ -644,6 +681,7 @@ static bool definition_make(struct reading *r)
     else if (!wildcard_append(r, &out))
         return false;
     document_append_string(&out, SLICE("order"), SLICE("mongo"));
+    collation_append(r->collator, &out);
     document_append_bool(&out, SLICE("multikey"), true);
     if (!r->wildcards)
         document_append_string(&out, SLICE("arrays"), SLICE("counted"));
@@ -664,8 +702,9 @@ static bool definition_make(struct reading *r)
     return true;
 }
 
-bool mongo_index_spec_read(struct slice index, struct arena *arena,
-                           struct mongo_index_spec *ret_spec, struct error *err)
+bool mongo_index_spec_read(struct slice index, const struct document_collator *inherited,
+                           struct arena *arena, struct mongo_index_spec *ret_spec,
+                           struct error *err)
 {
     const struct document_value none = document_undefined();
     struct mongo_index_spec spec = {0};
@@ -673,6 +712,7 @@ bool mongo_index_spec_read(struct slice index, struct arena *arena,
                         .err = err,
                         .index = index,
                         .spec = &spec,
+                        .collator = inherited,
                         .key = none,
                         .name = none,
                         .version = none,
@@ -698,10 +738,10 @@ bool mongo_index_spec_read(struct slice index, struct arena *arena,
     spec.unique = flag_of(&r.unique);
     spec.is_id = key_is(&r, SLICE("_id"));
     if (spec.is_id) {
-        if (!id_check(&r))
+        if (!id_check(&r, inherited))
             return false;
-        spec.name = SLICE("_id_");
-        spec.shown = mongo_index_id(arena);
+        spec.name = MONGO_INDEX_ID;
+        spec.shown = mongo_index_id(inherited, arena);
         *ret_spec = spec;
         return true;
     }

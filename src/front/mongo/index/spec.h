@@ -18,9 +18,11 @@ struct mongo_index_spec {
     int32_t expire_after_s; /* INDEX_EXPIRES_NEVER: not */
 };
 
-/* In the arena. Errors are MongoDB's: 9, 14, 67, 197, 13103, 16764, ... */
-NODISCARD bool mongo_index_spec_read(struct slice index, struct arena *arena,
-                                     struct mongo_index_spec *ret_spec, struct error *err);
+/* In the arena. inherited: the collator of the collection, for an index that names none; NULL:
+ * none. Errors are MongoDB's: 9, 14, 67, 197, 13103, 16764, ... */
+NODISCARD bool mongo_index_spec_read(struct slice index, const struct document_collator *inherited,
+                                     struct arena *arena, struct mongo_index_spec *ret_spec,
+                                     struct error *err);
 
 /* The value of expireAfterSeconds. 67. */
 NODISCARD bool mongo_index_expiry_read(const struct document_value *value, int32_t *ret_seconds,
@@ -30,8 +32,16 @@ NODISCARD bool mongo_index_expiry_read(const struct document_value *value, int32
 bool mongo_index_keys_same(struct slice shown, struct slice other);
 bool mongo_index_options_same(struct slice shown, struct slice other);
 
-/* {_id: 1} as it is shown. */
-struct slice mongo_index_id(struct arena *arena);
+/* The name of the index on _id. Documents are found by their key; a collection with a collation has
+ * a unique definition of this name besides, which says what _ids are the same. */
+#define MONGO_INDEX_ID SLICE("_id_")
+
+/* {_id: 1} as it is shown, with the collator of its collection; NULL: none. */
+struct slice mongo_index_id(const struct document_collator *collator, struct arena *arena);
+
+/* The definition of that name, BSON in the arena. */
+struct slice mongo_index_id_definition(const struct document_collator *collator,
+                                       struct arena *arena);
 
 /* How a definition is shown that another language made. */
 struct slice mongo_index_show(const struct index_definition *definition, struct arena *arena);

@@ -199,7 +199,7 @@ static const struct query_implied *comparison_imply(const struct query_implying 
                                                     const struct match_node *node,
                                                     const struct query_operand *operand)
 {
-    const struct document_value *value = &node->value;
+    const struct document_value *value = node->collator ? &node->compared : &node->value;
     bool at_too = node->kind == MATCH_LESS_EQUAL || node->kind == MATCH_GREATER_EQUAL;
 
     if (operand->through && node->kind == MATCH_EQUAL)
@@ -317,12 +317,37 @@ static const struct query_implied *present(const struct query_implying *implying
     return copy;
 }
 
+static bool is_comparison(const struct match_node *node)
+{
+    return node->kind >= MATCH_EQUAL && node->kind <= MATCH_GREATER_EQUAL;
+}
+
+static bool any_is_text(const struct document_value *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (document_collate_matters(&values[i]))
+            return true;
+    return false;
+}
+
+/* Do the entries have texts as the node compares them? Where no text is named they all do. */
+static bool texts_agree(const struct query_implying *implying, const struct match_node *node)
+{
+    bool patterns = node->kind == MATCH_REGEX || (node->kind == MATCH_IN && node->count);
+
+    if (node->collator || !implying->collator)
+        return node->collator == implying->collator && (!patterns || !implying->collator);
+    if (node->kind == MATCH_IN)
+        return !patterns && !any_is_text(node->in.values, node->in.count);
+    return !patterns && (!is_comparison(node) || !document_collate_matters(&node->value));
+}
+
 static const struct query_implied *value_imply(const struct query_implying *implying,
                                                const struct match_node *node, const struct way *way)
 {
     const struct query_implied *implied = NULL;
 
-    if (node->collator) /* no index has the order of a collation */
+    if (!texts_agree(implying, node))
         return NULL;
     switch (node->kind) {
     case MATCH_EQUAL:
@@ -331,7 +356,8 @@ static const struct query_implied *value_imply(const struct query_implying *impl
     case MATCH_GREATER:
     case MATCH_GREATER_EQUAL:
         if (way->identity && node->kind == MATCH_EQUAL && node->value.type == DOCUMENT_OBJECT)
-            return query_implied_points(implying, &way->operand, &node->value, 1);
+            return query_implied_points(implying, &way->operand,
+                                        node->collator ? &node->compared : &node->value, 1);
         implied = comparison_imply(implying, node, &way->operand);
         break;
     case MATCH_IN:
@@ -371,11 +397,6 @@ static const struct query_implied *expression_imply(const struct query_implying 
 
 static const struct query_implied *imply(const struct query_implying *implying,
                                          const struct match_node *node, const struct ways *bases);
-
-static bool is_comparison(const struct match_node *node)
-{
-    return node->path && node->kind >= MATCH_EQUAL && node->kind <= MATCH_GREATER_EQUAL;
-}
 
 /* Each may be so of another value: any of them is an access path. */
 static const struct query_implied *each_imply(const struct query_implying *implying,
@@ -490,8 +511,9 @@ static const struct query_implied *all_imply(const struct query_implying *implyi
         const struct match_node *child = node->children[i];
         size_t found = 0;
 
-        if (is_comparison(child))
-            while (i + found < node->count && is_comparison(node->children[i + found]) &&
+        if ((child->path && is_comparison(child)))
+            while (i + found < node->count && node->children[i + found]->path &&
+                   is_comparison(node->children[i + found]) &&
                    node->children[i + found]->path == child->path) {
                 same[found] = node->children[i + found];
                 found++;

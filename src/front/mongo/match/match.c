@@ -76,7 +76,7 @@ static const struct match_node *pull_node(struct match_parse *parse,
 }
 
 bool mongo_match_parse_pull(const struct document_value *condition,
-                            const struct mongo_collator *collator, struct query_build *build,
+                            const struct document_collator *collator, struct query_build *build,
                             const struct mongo_match **ret_match, struct error *err)
 {
     struct match_parse parse = {

@@ -16,7 +16,7 @@ struct mongo_match; /* immutable, in the arena of its build */
 
 struct mongo_match_options {
     uint32_t slot; /* the variable that documents are in; 0: the item of a plan */
-    const struct mongo_collator *collator; /* NULL: texts compare by their bytes */
+    const struct document_collator *collator; /* NULL: texts compare by their bytes */
 
     /* Compiles what $expr holds. NULL: $expr is refused by name. The value's truth is taken as
      * aggregation takes it. */
@@ -64,7 +64,7 @@ NODISCARD bool mongo_match_position(const struct mongo_match *match,
  * that elements which are objects match. Ask with the element as the document. collator as in the
  * options. */
 NODISCARD bool mongo_match_parse_pull(const struct document_value *condition,
-                                      const struct mongo_collator *collator,
+                                      const struct document_collator *collator,
                                       struct query_build *build,
                                       const struct mongo_match **ret_match, struct error *err);
 

@@ -63,7 +63,7 @@ struct match_node {
     struct document_value value; /* of comparisons; of $in with one value, that */
     /* Of comparisons and $in whose operands hold texts: what those, and the values they are
      * compared with, are brought into comparison form by. NULL: they are compared as they are. */
-    const struct mongo_collator *collator;
+    const struct document_collator *collator;
     struct document_value compared; /* the operand of a comparison in that form */
     union {
         struct {
@@ -106,7 +106,7 @@ struct mongo_match {
 struct match_parse {
     struct query_build *build;
     const struct mongo_match_options *options;
-    const struct mongo_collator *collator; /* NULL: none */
+    const struct document_collator *collator; /* NULL: none */
     struct error *err;
     unsigned depth;
     bool inner; /* below $elemMatch, where paths begin at an element */

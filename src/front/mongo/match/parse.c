@@ -139,7 +139,7 @@ bool match_operand_set(struct match_parse *parse, struct match_node *node,
                        const struct document_value *value)
 {
     node->value = node->compared = query_value_copy(value, parse->build->arena);
-    if (!parse->collator || !mongo_collate_matters(value))
+    if (!parse->collator || !document_collate_matters(value))
         return true;
     node->collator = parse->collator;
     return mongo_collate_constant(parse->collator, value, parse->build->arena, &node->compared,
@@ -231,7 +231,7 @@ static const struct match_node *in_node(struct match_parse *parse, const struct 
         if (!count)
             node->value = iter.value;
         values[count] = iter.value;
-        if (parse->collator && mongo_collate_matters(&iter.value)) {
+        if (parse->collator && document_collate_matters(&iter.value)) {
             node->collator = parse->collator;
             if (!mongo_collate_constant(parse->collator, &iter.value, parse->build->arena,
                                         &values[count], parse->err))

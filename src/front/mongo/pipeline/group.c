@@ -260,9 +260,9 @@ bool stage_sort_by_count(struct pipeline *p, const struct document_value *specif
 /* --- $bucket --------------------------------------------------------------------------------- */
 
 struct bucket {
-    const struct document_value *bounds;   /* as they are shown */
-    const struct document_value *forms;    /* the same as they are compared */
-    const struct mongo_collator *collator; /* NULL: texts by their bytes */
+    const struct document_value *bounds;      /* as they are shown */
+    const struct document_value *forms;       /* the same as they are compared */
+    const struct document_collator *collator; /* NULL: texts by their bytes */
     size_t count;
     struct document_value otherwise; /* undefined: an error */
 };

@@ -9,8 +9,8 @@
 
 struct pairing {
     struct query_pairing head;
-    struct slice path;                     /* of the other collection's documents */
-    const struct mongo_collator *collator; /* NULL: texts compare by their bytes */
+    struct slice path;                        /* of the other collection's documents */
+    const struct document_collator *collator; /* NULL: texts compare by their bytes */
 };
 
 /* {$or: [{path: {$in: values}}, {path: {$eq: pattern}}, ...]}: in $in a pattern would be one to

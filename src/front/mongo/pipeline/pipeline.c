@@ -328,6 +328,20 @@ static bool pipeline_plan(struct pipeline *p, struct query_plan *plan, struct er
     return !p->build->failed;
 }
 
+/* Within one pipeline everything compares by one collation. */
+static bool view_collation_check(const struct pipeline *p, struct slice name,
+                                 const struct mongo_pipeline_view *view, struct error *err)
+{
+    const struct document_collator *collator;
+
+    if (!mongo_collator_find(view->collation, &collator, err))
+        return false;
+    return collator == p->collator ||
+           mongo_error_set(err, MONGO_OPTION_NOT_SUPPORTED_ON_VIEW,
+                           "the collation of the view %.*s is another than that of the pipeline",
+                           (int)MIN(name.len, (size_t)64), (const char *)name.data);
+}
+
 bool pipeline_other_compile(struct pipeline *p, const struct pipeline_other *other,
                             struct slice *ret_container, struct query_plan **ret_plan,
                             struct error *err)
@@ -355,15 +369,16 @@ bool pipeline_other_compile(struct pipeline *p, const struct pipeline_other *oth
                                         SLICE_ARG(other->collection))
                          : SLICE("");
     if (other->collection.data && options.host.view) {
-        struct slice base, pipeline = SLICE_NONE;
+        struct mongo_pipeline_view view = {0};
 
-        if (!options.host.view(options.host.self, other->database, other->collection, arena, &base,
-                               &pipeline, err))
+        if (!options.host.view(options.host.self, other->database, other->collection, arena, &view,
+                               err))
             return false;
-        if (pipeline.data) {
+        if (view.pipeline.data) {
             *ret_container =
-                arena_printf(arena, "%.*s.%.*s", SLICE_ARG(other->database), SLICE_ARG(base));
-            if (!pipeline_append(&inner, pipeline, err))
+                arena_printf(arena, "%.*s.%.*s", SLICE_ARG(other->database), SLICE_ARG(view.base));
+            if (!view_collation_check(p, other->collection, &view, err) ||
+                !pipeline_append(&inner, view.pipeline, err))
                 return false;
         }
     }
@@ -395,9 +410,6 @@ bool mongo_pipeline_compile(struct slice pipeline, const struct mongo_pipeline_o
 
     if (!mongo_collator_find(options->collation, &p.collator, err))
         return false;
-    if (p.collator && options->prefix.data)
-        return mongo_error_set(err, MONGO_OPTION_NOT_SUPPORTED_ON_VIEW,
-                               "Cannot override a view's default collation");
     outer.collator = p.collator;
     if (!mongo_expression_let(options->let, &outer, build, &p.variables, &p.variable_count, err))
         return false;

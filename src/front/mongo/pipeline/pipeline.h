@@ -14,16 +14,22 @@
 struct mongo_pipeline_options;
 
 /* What the front knows and a pipeline does not. */
+/* A view that a stage names. */
+struct mongo_pipeline_view {
+    struct slice pipeline;  /* put before others; data NULL: it is no view */
+    struct slice base;      /* the collection it is over */
+    struct slice collation; /* data NULL: none */
+};
+
 struct mongo_pipeline_host {
     /* The documents of a stage that brings its own, such as $currentOp: a BSON array, in the
      * arena. NULL: there are none, and such stages are refused. */
     bool (*source)(void *self, struct slice stage, const struct document_value *specification,
                    const struct mongo_pipeline_options *options, struct arena *arena,
                    struct slice *ret_array, struct error *err);
-    /* A collection that is a view: the one it is over, and the pipeline it puts before others; both
-     * in the arena. *ret_pipeline with data NULL: it is none. NULL: there are no views. */
+    /* A collection that is a view, in the arena. NULL: there are no views. */
     bool (*view)(void *self, struct slice database, struct slice collection, struct arena *arena,
-                 struct slice *ret_base, struct slice *ret_pipeline, struct error *err);
+                 struct mongo_pipeline_view *ret_view, struct error *err);
     void *self;
 };
 

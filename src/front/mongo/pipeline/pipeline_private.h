@@ -40,7 +40,7 @@ struct pipeline_shared {
 struct pipeline {
     struct query_build *build;
     const struct mongo_pipeline_options *options;
-    const struct mongo_collator *collator; /* of the options; NULL: texts compare by bytes */
+    const struct document_collator *collator; /* of the options; NULL: texts compare by bytes */
     struct query_stage *stages;
     size_t count, capacity;
     uint32_t slot;     /* where the document stands */

@@ -16,7 +16,7 @@ struct key_node {
     size_t count;
     uint32_t slot;
     bool descending;
-    const struct mongo_collator *collator; /* NULL: none */
+    const struct document_collator *collator; /* NULL: none */
 };
 
 /* The walk of one document. */
@@ -113,22 +113,23 @@ static bool key_evaluate(const struct query_expression *expression, struct query
 
 /* A component that is a number may be a place in an array, which indexes know otherwise. */
 static bool key_is_end_of(const struct query_expression *expression, struct arena *arena,
-                          struct document_path *ret_path, bool *ret_greatest)
+                          struct query_end *ret_end)
 {
     const struct key_node *node = (const struct key_node *)expression;
     struct document_segment *segments = ARENA_ARRAY(arena, struct document_segment, node->count);
     uint64_t index;
 
-    if (node->collator || node->count > DOCUMENT_PATH_SEGMENTS_MAX)
+    if (node->count > DOCUMENT_PATH_SEGMENTS_MAX)
         return false;
     for (size_t i = 0; i < node->count; i++) {
         if (component_index(node->components[i], &index))
             return false;
         segments[i] = (struct document_segment){.name = node->components[i]};
     }
-    *ret_path = (struct document_path){
-        .segments = segments, .count = node->count, .end = DOCUMENT_PATH_END_SCALAR};
-    *ret_greatest = node->descending;
+    *ret_end = (struct query_end){
+        .path = {.segments = segments, .count = node->count, .end = DOCUMENT_PATH_END_SCALAR},
+        .greatest = node->descending,
+        .collator = node->collator};
     return true;
 }
 
@@ -189,7 +190,7 @@ const struct query_order *mongo_sort_by_creation(struct query_build *build)
     return order;
 }
 
-bool mongo_sort_compile(struct slice sort, const struct mongo_collator *collator, uint32_t slot,
+bool mongo_sort_compile(struct slice sort, const struct document_collator *collator, uint32_t slot,
                         struct query_build *build, const struct query_order **ret_order,
                         size_t *ret_count, struct error *err)
 {

@@ -153,7 +153,10 @@ static void run(void *context)
         struct doomed doomed = {0};
 
         WITH_LOCK (&sessions->lock) {
-            if (!sessions->stopping)
+            /* The first one wakes it. */
+            if (!sessions->stopping && !sessions->count)
+                condition_wait(&sessions->stop, &sessions->lock);
+            else if (!sessions->stopping)
                 (void)condition_wait_until(&sessions->stop, &sessions->lock,
                                            clock_monotonic_ms() + LOOK_MS);
             on = !sessions->stopping;
@@ -246,7 +249,8 @@ static struct mongo_logical *add(struct mongo_sessions *sessions, const uint8_t 
     session->next = *bucket;
     *bucket = session;
     use_push(sessions, session);
-    sessions->count++;
+    if (sessions->count++ == 0)
+        condition_signal(&sessions->stop);
     return session;
 }
 
@@ -304,18 +308,24 @@ void mongo_sessions_give_back(struct mongo_sessions *sessions, struct mongo_logi
 
 /* --- Transactions ---------------------------------------------------------------------------- */
 
-/* Those that were opened last come first. */
-static bool moment_make_room(struct mongo_sessions *sessions, struct doomed *doomed)
+/* An account that has all it may have gives up its oldest, never another's. Those that were opened
+ * last come first. */
+static bool moment_make_room(struct mongo_sessions *sessions, uint32_t account,
+                             struct doomed *doomed)
 {
+    size_t count_max = (sessions->options.transactions_max + 3) / 4, own_max = (count_max + 1) / 2;
     struct mongo_logical *oldest = NULL;
-    size_t count = 0;
+    size_t count = 0, own = 0;
 
     for (struct mongo_logical *other = sessions->open; other; other = other->open_next) {
         count += other->reads_alone;
-        if (other->reads_alone && is_free(other))
+        if (!other->reads_alone || other->account != account)
+            continue;
+        own++;
+        if (is_free(other))
             oldest = other;
     }
-    if (count < (sessions->options.transactions_max + 3) / 4)
+    if (count < count_max && own < own_max)
         return true;
     if (oldest)
         transaction_abort(sessions, oldest, doomed);
@@ -331,7 +341,7 @@ bool mongo_sessions_open(struct mongo_sessions *sessions, struct mongo_logical *
 
     assert(session->taken && session->use != MONGO_NUMBER_OPEN);
     WITH_LOCK (&sessions->lock) {
-        full = session->reads_alone && !moment_make_room(sessions, &doomed);
+        full = session->reads_alone && !moment_make_room(sessions, session->account, &doomed);
         for (const struct mongo_logical *other = sessions->open; other; other = other->open_next)
             of_account += other->account == session->account;
         full = full || sessions->open_count >= sessions->options.transactions_max ||

@@ -72,7 +72,8 @@ NODISCARD bool mongo_sessions_take(struct mongo_sessions *sessions, const uint8_
 void mongo_sessions_give_back(struct mongo_sessions *sessions, struct mongo_logical *session);
 
 /* Of a session that is taken and has no open transaction: it has this one from now on. Of those
- * that read alone there are a quarter of all: another one takes the place of the oldest.
+ * that read alone there are a quarter of all, and of one account half of these: another one takes
+ * the place of the account's own oldest.
  * MONGO_EXCEEDED_MEMORY_LIMIT: there are as many as there may be. */
 NODISCARD bool mongo_sessions_open(struct mongo_sessions *sessions, struct mongo_logical *session,
                                    void *transaction, struct error *err);

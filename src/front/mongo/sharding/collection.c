@@ -5,6 +5,7 @@
  * the switch. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/item.h"
+#include "front/mongo/index/spec.h"
 #include "front/mongo/sharding/changing.h"
 #include "front/mongo/sharding/key.h"
 #include "throughput/cost.h"
@@ -120,7 +121,8 @@ static bool unique_check(const struct container *container, const struct mongo_s
         const struct index_definition *index = fields->indexes[i];
         bool begins = index->part_count >= key->count;
 
-        if (index->unique == INDEX_UNIQUE_NOT || index->state == INDEX_FAILED)
+        if (index->unique == INDEX_UNIQUE_NOT || index->state == INDEX_FAILED ||
+            slice_equal(index->name, MONGO_INDEX_ID)) /* as _id itself, for each shard key */
             continue;
         for (size_t k = 0; begins && k < key->count; k++)
             begins = mongo_path_is_called(&index->parts[k].path, key->names[k]);
@@ -220,6 +222,10 @@ static bool collection_look(struct mongo_call *call, const struct mongo_namespac
         return false;
     if (collection.terms.capped)
         return mongo_error_set(err, MONGO_INVALID_OPTIONS, "can't shard a capped collection");
+    if (collection.terms.collation.data && !sharding->collation.data)
+        return mongo_error_set(err, MONGO_BAD_VALUE,
+                               "If no collation was specified, the collection collation must be "
+                               "{locale: 'simple'}: shard keys compare by their bytes");
     *ret_there = collection.container != NULL;
     *ret_done =
         *ret_there && mongo_shard_key_is(&collection.space.definition->key, &sharding->shard_key);

@@ -8,7 +8,7 @@
 
 struct compile {
     struct query_build *build;
-    const struct mongo_collator *collator;
+    const struct document_collator *collator;
     struct arena *arena;
     struct error *err;
     struct update_filter *filters;

@@ -14,9 +14,9 @@ enum { MONGO_DOCUMENT_BYTES_MAX = 16 * 1024 * 1024 };
 struct mongo_update; /* immutable, in the arena of its build */
 
 struct mongo_update_options {
-    struct slice array_filters;            /* a BSON array; absent: none */
-    const struct mongo_collator *collator; /* texts are compared by it; NULL: by their bytes */
-    bool multi;                            /* which a replacement may not be */
+    struct slice array_filters;               /* a BSON array; absent: none */
+    const struct document_collator *collator; /* texts are compared by it; NULL: by their bytes */
+    bool multi;                               /* which a replacement may not be */
 
     /* Compiles a pipeline to what it makes of the document in slot 0. NULL: those are refused. */
     bool (*pipeline)(void *self, struct slice pipeline, struct query_build *build,

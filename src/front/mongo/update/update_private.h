@@ -81,7 +81,7 @@ struct update_modifier {
 };
 
 struct mongo_update {
-    const struct mongo_collator *collator; /* NULL: texts compare by their bytes */
+    const struct document_collator *collator; /* NULL: texts compare by their bytes */
     bool replacement, positional;
     struct slice document;                   /* of a replacement */
     const struct query_expression *pipeline; /* what becomes of the document in slot 0; or NULL */
@@ -122,7 +122,7 @@ struct document_value update_node_value(const struct update_node *node, struct a
 /* Where the values of one application live, and what messages name. */
 struct update_run {
     const struct mongo_update_input *input;
-    const struct mongo_collator *collator; /* of the update */
+    const struct document_collator *collator; /* of the update */
     struct arena *arena;
     struct error *err;
     struct slice id_text; /* {_id: 1}, for messages */

@@ -270,6 +270,18 @@ void mongo_request_bill(struct mongo_request *request, struct memory_meter *mete
     }
 }
 
+bool mongo_request_subject(const struct mongo_request *request, struct buf *out)
+{
+    const struct exchange *exchange = CONTAINER_OF(request, const struct exchange, request);
+
+    return exchange->connection && net_connection_subject(exchange->connection->net, out);
+}
+
+void mongo_request_cancel(struct mongo_request *request)
+{
+    atomic_store(&CONTAINER_OF(request, struct exchange, request)->cancelled, true);
+}
+
 const atomic_bool *mongo_request_cancel_flag(const struct mongo_request *request)
 {
     return &CONTAINER_OF(request, const struct exchange, request)->cancelled;

@@ -70,7 +70,15 @@ void mongo_request_bill(struct mongo_request *request, struct memory_meter *mete
  * (memory_free). close: the connection ends then. From any thread if it was kept. */
 void mongo_request_answer(struct mongo_request *request, uint8_t *bytes, size_t len, bool close);
 
-/* Set when the client has gone. */
+/* Appends the subject of the client's certificate; false: it has shown none that is trusted. On the
+ * loop, in the handler. */
+bool mongo_request_subject(const struct mongo_request *request, struct buf *out);
+
+/* Sets the flag as if the client had gone; it is answered all the same. From any thread, before the
+ * answer. */
+void mongo_request_cancel(struct mongo_request *request);
+
+/* Set when the client has gone, or mongo_request_cancel was called. */
 const atomic_bool *mongo_request_cancel_flag(const struct mongo_request *request);
 
 struct mongo_wire_metrics {

@@ -18,9 +18,9 @@ static int teardown(void **state)
     return 0;
 }
 
-static const struct mongo_collator *collator_of(struct arena *arena, const char *json)
+static const struct document_collator *collator_of(struct arena *arena, const char *json)
 {
-    const struct mongo_collator *collator;
+    const struct document_collator *collator;
     struct error err;
 
     assert_ok(mongo_collator_find(extended_document(arena, slice_of_text(json)), &collator, &err),
@@ -30,7 +30,7 @@ static const struct mongo_collator *collator_of(struct arena *arena, const char 
 
 static int compare(struct arena *arena, const char *collation, const char *a, const char *b)
 {
-    const struct mongo_collator *collator = collator_of(arena, collation);
+    const struct document_collator *collator = collator_of(arena, collation);
     const struct document_value left = document_string(slice_of_text(a)),
                                 right = document_string(slice_of_text(b));
     struct document_value x, y;
@@ -74,7 +74,7 @@ static void what_stands_for_a_text_is_a_text(void **state)
 {
     static const char *const words[] = {"Stra\303\237e", "\xe6\x97\xa5\xe6\x9c\xac", "\xff\xfe",
                                         ""};
-    const struct mongo_collator *collator = collator_of(*state, "{\"locale\":\"de\"}");
+    const struct document_collator *collator = collator_of(*state, "{\"locale\":\"de\"}");
 
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         const struct document_value word = document_string(slice_of_text(words[i]));
@@ -89,7 +89,7 @@ static void what_stands_for_a_text_is_a_text(void **state)
 
 static void texts_at_any_depth_are_brought_into_comparison_form_and_nothing_else(void **state)
 {
-    const struct mongo_collator *collator =
+    const struct document_collator *collator =
         collator_of(*state, "{\"locale\":\"en\",\"strength\":1}");
     struct document_value a = document_object(
         extended_document(*state, SLICE("{\"n\":1,\"a\":[{\"b\":\"X\"},\"y\"],\"d\":true}")));
@@ -100,8 +100,8 @@ static void texts_at_any_depth_are_brought_into_comparison_form_and_nothing_else
     struct document_value x, y;
     struct error err;
 
-    assert_true(mongo_collate_matters(&a));
-    assert_false(mongo_collate_matters(&plain));
+    assert_true(document_collate_matters(&a));
+    assert_false(document_collate_matters(&plain));
     assert_ok(mongo_collate_constant(collator, &a, *state, &x, &err), &err);
     assert_ok(mongo_collate_constant(collator, &b, *state, &y, &err), &err);
     assert_int_equal(document_compare(DOCUMENT_ORDER_MONGO, &x, &y), 0);
@@ -111,7 +111,7 @@ static void texts_at_any_depth_are_brought_into_comparison_form_and_nothing_else
 
 static void equal_documents_have_one_collator_and_show_all_their_fields(void **state)
 {
-    const struct mongo_collator *collator = collator_of(*state, "{\"locale\":\"fr_CA\"}");
+    const struct document_collator *collator = collator_of(*state, "{\"locale\":\"fr_CA\"}");
     struct document_value value;
 
     assert_ptr_equal(collator,
@@ -120,9 +120,9 @@ static void equal_documents_have_one_collator_and_show_all_their_fields(void **s
     assert_ptr_not_equal(collator, collator_of(*state, "{\"locale\":\"fr\"}"));
     assert_null(collator_of(*state, "{\"locale\":\"simple\"}"));
     assert_null(collator_of(*state, "{}"));
-    assert_true(document_find(mongo_collator_document(collator), SLICE("backwards"), &value));
+    assert_true(document_find(document_collator_document(collator), SLICE("backwards"), &value));
     assert_true(value.boolean);
-    assert_true(document_find(mongo_collator_document(collator), SLICE("version"), &value));
+    assert_true(document_find(document_collator_document(collator), SLICE("version"), &value));
 }
 
 static void what_is_no_collation_is_refused(void **state)
@@ -146,7 +146,7 @@ static void what_is_no_collation_is_refused(void **state)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct mongo_collator *collator;
+        const struct document_collator *collator;
         struct error err;
 
         assert_fails(mongo_collator_find(extended_document(*state, slice_of_text(rows[i].json)),
@@ -159,7 +159,7 @@ static void what_is_no_collation_is_refused(void **state)
 /* Last: the table stays full. */
 static void more_kinds_than_there_is_room_for_are_refused_by_name(void **state)
 {
-    const struct mongo_collator *collator;
+    const struct document_collator *collator;
     size_t made = 0;
     struct error err;
 
@@ -178,7 +178,7 @@ static void more_kinds_than_there_is_room_for_are_refused_by_name(void **state)
 
                 made += mongo_collator_find(extended_document(*state, json), &collator, &err);
             }
-    assert_in_range(made, 200, MONGO_COLLATORS_MAX);
+    assert_in_range(made, 200, DOCUMENT_COLLATORS_MAX);
     assert_int_equal(mongo_error_code(&err), MONGO_NOT_IMPLEMENTED);
     assert_contains(err.message, "different collations");
     assert_non_null(collator_of(*state, "{\"locale\":\"fr_CA\"}"));

@@ -26,7 +26,7 @@ static const struct index_definition *definition_of(struct arena *arena, const c
     struct error err;
 
     buf_init(&out, BUF_DEFAULT_MAX);
-    assert_ok(mongo_index_spec_read(document_of(arena, json), arena, ret_spec, &err), &err);
+    assert_ok(mongo_index_spec_read(document_of(arena, json), NULL, arena, ret_spec, &err), &err);
     value = document_object(ret_spec->definition);
     assert_ok(index_definition_read(&value, 7, arena, SLICE("0"), &out, &definition, &err), &err);
     return definition;
@@ -37,7 +37,7 @@ static void refused(struct arena *arena, const char *json, int code)
     struct mongo_index_spec spec;
     struct error err;
 
-    assert_false(mongo_index_spec_read(document_of(arena, json), arena, &spec, &err));
+    assert_false(mongo_index_spec_read(document_of(arena, json), NULL, arena, &spec, &err));
     assert_int_equal(mongo_error_code(&err), code);
 }
 
@@ -149,7 +149,9 @@ static void what_cannot_be_is_refused(void **state)
         {"{\"key\":{\"$**\":1},\"unique\":true}", 67},
         {"{\"key\":{\"$**\":1},\"wildcardProjection\":{}}", 9},
         {"{\"key\":{\"a\":1},\"wildcardProjection\":{\"a\":1}}", 2},
-        {"{\"key\":{\"a\":1},\"collation\":{\"locale\":\"en\"}}", 238},
+        {"{\"key\":{\"a\":1},\"collation\":{\"locale\":\"xx\"}}", 2},
+        {"{\"key\":{\"a\":1},\"collation\":{}}", 2},
+        {"{\"key\":{\"_id\":1},\"collation\":{\"locale\":\"en\"}}", 2},
         {"{\"key\":{\"a\":1},\"prepareUnique\":true}", 238},
         {"{\"key\":{\"a\":\"2d\"}}", 238},
         {"{\"key\":{\"_id\":1},\"expireAfterSeconds\":5}", 197},

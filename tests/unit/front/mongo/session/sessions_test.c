@@ -11,15 +11,21 @@ static void transaction_free(void *transaction UNUSED)
     atomic_fetch_add(&freed, 1);
 }
 
-static struct mongo_sessions *sessions_of(size_t count_max, int64_t transaction_ms)
+static struct mongo_sessions *sessions_with(size_t count_max, int64_t transaction_ms,
+                                            size_t transactions_max)
 {
     atomic_store(&freed, 0);
     return mongo_sessions_new(
         &(struct mongo_sessions_options){.count_max = count_max,
                                          .session_ms = 60000,
                                          .transaction_ms = transaction_ms,
-                                         .transactions_max = 4,
+                                         .transactions_max = transactions_max,
                                          .transaction_free = transaction_free});
+}
+
+static struct mongo_sessions *sessions_of(size_t count_max, int64_t transaction_ms)
+{
+    return sessions_with(count_max, transaction_ms, 4);
 }
 
 static void name_of(const char *id, uint8_t ret_name[MONGO_SESSION_NAME_LEN])
@@ -85,6 +91,41 @@ static void sessions_are_listed_to_their_account_by_the_ids_of_clients(void **st
     assert_memory_equal(list[1].id, "0123456789abcdef", MONGO_SESSION_ID_LEN);
     assert_int_equal(mongo_sessions_list(sessions, 1, list, 1), 1);
     assert_int_equal(mongo_sessions_list(sessions, 2, list, 2), 0);
+    mongo_sessions_free(sessions);
+}
+
+/* A moment held for an account, and given back; NULL: it was refused. */
+static struct mongo_logical *moment_hold(struct mongo_sessions *sessions, uint32_t account,
+                                         const char *id)
+{
+    uint8_t name[MONGO_SESSION_NAME_LEN];
+    struct mongo_logical *session;
+    struct error err;
+    bool opened;
+
+    name_of(id, name);
+    assert_true(mongo_sessions_take(sessions, name, account, clock_monotonic_ms(), &session, &err));
+    session->reads_alone = true;
+    opened = mongo_sessions_open(sessions, session, &freed, &err);
+    mongo_sessions_give_back(sessions, session);
+    return opened ? session : NULL;
+}
+
+static void moments_of_one_account_never_end_those_of_another(void **state UNUSED)
+{
+    struct mongo_sessions *sessions = sessions_with(64, 60000, 16); /* 4 moments, 2 of each */
+    struct mongo_logical *first = moment_hold(sessions, 1, "1a");
+    struct mongo_logical *second = moment_hold(sessions, 1, "1b");
+    struct mongo_logical *third = moment_hold(sessions, 1, "1c");
+
+    assert_int_equal(first->use, MONGO_NUMBER_ABORTED);
+    assert_non_null(moment_hold(sessions, 2, "2a"));
+    assert_non_null(moment_hold(sessions, 2, "2b"));
+    assert_null(moment_hold(sessions, 3, "3a"));
+    assert_non_null(moment_hold(sessions, 2, "2c"));
+    assert_int_equal(second->use, MONGO_NUMBER_OPEN);
+    assert_int_equal(third->use, MONGO_NUMBER_OPEN);
+    assert_int_equal(atomic_load(&freed), 2); /* 1a and 2a */
     mongo_sessions_free(sessions);
 }
 
@@ -192,6 +233,7 @@ int main(void)
         cmocka_unit_test(users_have_sessions_of_their_own),
         cmocka_unit_test(a_session_is_remembered_and_taken_by_one_at_a_time),
         cmocka_unit_test(sessions_are_listed_to_their_account_by_the_ids_of_clients),
+        cmocka_unit_test(moments_of_one_account_never_end_those_of_another),
         cmocka_unit_test(of_moments_a_quarter_is_held_and_the_oldest_gives_way),
         cmocka_unit_test(the_least_recently_used_one_is_forgotten),
         cmocka_unit_test(ending_a_session_frees_its_transaction),
