@@ -71,6 +71,20 @@ for (const version of versions) {
   });
 }
 
+test('TLS on the same port, and messages that are long', async (t) => {
+  const server = await graph(t);
+  for (const version of versions) {
+    const { driver } = drivers[version];
+    const g = new driver.Client(`wss://127.0.0.1:${server.gremlinPort}/gremlin`, { traversalSource: 'g', mimeType: v2,
+      authenticator: authenticator(version), rejectUnauthorized: false });
+    t.after(() => g.close().catch(() => {}));
+    const long = 'x'.repeat(300_000);
+    const [first, second] = await Promise.all([g.submit('g.inject(x)', { x: long }), g.submit('g.inject(2)')]);
+    assert.equal(first.first(), long);
+    assert.equal(second.first(), 2);
+  }
+});
+
 test('a pool of connections', async (t) => {
   const server = await graph(t);
   const pool = await Promise.all(Array.from({ length: 8 }, () => client(t, server, '3.7', cloud('3.7'))));

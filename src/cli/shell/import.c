@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "cli/cli.h"
+#include "cli/shell/graph.h"
 #include "cli/shell/progress.h"
 #include "cli/shell/transfer.h"
 #include "document/json.h"
@@ -25,8 +26,10 @@ struct importing {
     struct shell_progress progress;
     struct entry entries[BATCH_ITEMS_MAX];
     size_t count, bytes;
-    bool ended;         /* of the file */
-    struct entry ahead; /* read, and had no room; json.data NULL: there is none */
+    bool ended;          /* of the file */
+    struct entry *ahead; /* read, and not sent yet: one, or the items of a vertex; owned */
+    size_t ahead_at, ahead_count, ahead_capacity;
+    struct shell_graph *graph; /* NULL: records are items */
     int64_t waited_ms;
 };
 
@@ -40,14 +43,27 @@ static void importing_done(struct importing *importing)
 {
     for (size_t i = 0; i < importing->count; i++)
         entry_drop(&importing->entries[i]);
-    entry_drop(&importing->ahead);
+    for (size_t i = importing->ahead_at; i < importing->ahead_count; i++)
+        entry_drop(&importing->ahead[i]);
+    memory_free(importing->ahead);
+    shell_graph_free(importing->graph);
     shell_records_close(importing->records);
 }
 CLEANUP_VALUE_FN(struct importing, importing_done)
 
 /* --- Reading --------------------------------------------------------------------------------- */
 
-/* Reads the whole file without sending anything. */
+static bool learn(struct importing *importing, struct slice item, struct error *err)
+{
+    struct error why = {0};
+
+    if (!importing->graph || shell_graph_learn(importing->graph, item, &why))
+        return true;
+    return error_set(err, why.code, "%s, line %llu: %s", importing->transfer->path,
+                     (unsigned long long)shell_records_line(importing->records), why.message);
+}
+
+/* Reads the whole file without sending anything. Of a graph that is how its vertices are known. */
 static bool check(struct importing *importing, struct error *err)
 {
     CLEANUP(buf_done) struct buf item;
@@ -55,10 +71,17 @@ static bool check(struct importing *importing, struct error *err)
 
     buf_init(&item, BUF_DEFAULT_MAX);
     if (shell_records_size(importing->records) == 0)
-        return true;
-    while (!end)
+        return !importing->graph ||
+               error_set(err, ERROR_BAD_REQUEST,
+                         "a graph is read twice: it has to be a file, not a pipe");
+    for (;;) {
         if (!shell_records_next(importing->records, &item, &end, err))
             return false;
+        if (end)
+            break;
+        if (!learn(importing, buf_slice(&item), err))
+            return false;
+    }
     return shell_records_rewind(importing->records) ||
            error_set_errno(err, ERROR_SYSTEM, "file \"%s\" cannot be read again",
                            importing->transfer->path);
@@ -85,39 +108,75 @@ static void item_json(struct slice item, struct buf *json)
         memmove(json->data + brace, json->data + brace + 1, --json->len - brace);
 }
 
-static bool entry_read(struct importing *importing, struct entry *ret_entry, struct error *err)
+/* Takes the text over. */
+static void ahead_add(struct importing *importing, struct buf *json)
+{
+    struct entry *entry;
+    size_t length;
+
+    if (importing->ahead_count == importing->ahead_capacity) {
+        importing->ahead_capacity = importing->ahead_capacity ? 2 * importing->ahead_capacity : 16;
+        importing->ahead =
+            memory_realloc(importing->ahead,
+                           memory_array_size(importing->ahead_capacity, sizeof *importing->ahead));
+    }
+    entry = &importing->ahead[importing->ahead_count++];
+    entry->line = shell_records_line(importing->records);
+    entry->json.data = buf_take(json, &length);
+    entry->json.len = length;
+}
+
+static bool graph_item_take(void *self, struct slice item, struct error *err UNUSED)
+{
+    struct buf json;
+
+    buf_init(&json, BUF_DEFAULT_MAX);
+    buf_append_slice(&json, item);
+    ahead_add(self, &json);
+    return true;
+}
+
+static bool record_read(struct importing *importing, struct error *err)
 {
     CLEANUP(buf_done) struct buf item;
     CLEANUP(buf_done) struct buf json;
-    size_t length;
+    struct error why = {0};
 
     buf_init(&item, BUF_DEFAULT_MAX);
     buf_init(&json, BUF_DEFAULT_MAX);
+    importing->ahead_at = importing->ahead_count = 0;
     if (!shell_records_next(importing->records, &item, &importing->ended, err))
         return false;
     if (importing->ended)
         return true;
-    item_json(buf_slice(&item), &json);
-    ret_entry->line = shell_records_line(importing->records);
-    ret_entry->json.data = buf_take(&json, &length);
-    ret_entry->json.len = length;
-    return true;
+    if (!importing->graph) {
+        item_json(buf_slice(&item), &json);
+        ahead_add(importing, &json);
+        return true;
+    }
+    return shell_graph_items(importing->graph, buf_slice(&item), graph_item_take, importing,
+                             &why) ||
+           error_set(err, why.code, "%s, line %llu: %s", importing->transfer->path,
+                     (unsigned long long)shell_records_line(importing->records), why.message);
 }
 
 /* Fills up with new items, as far as there is room. */
 static bool batch_fill(struct importing *importing, struct error *err)
 {
     while (importing->count < BATCH_ITEMS_MAX) {
-        struct entry *ahead = &importing->ahead;
+        struct entry *next;
 
-        if (!ahead->json.data && !importing->ended && !entry_read(importing, ahead, err))
-            return false;
-        if (!ahead->json.data ||
-            (importing->count && importing->bytes + ahead->json.len > BATCH_BYTES_MAX))
+        while (importing->ahead_at == importing->ahead_count && !importing->ended)
+            if (!record_read(importing, err))
+                return false;
+        if (importing->ahead_at == importing->ahead_count)
             return true;
-        importing->bytes += ahead->json.len;
-        importing->entries[importing->count++] = *ahead;
-        ahead->json = SLICE_NONE;
+        next = &importing->ahead[importing->ahead_at];
+        if (importing->count && importing->bytes + next->json.len > BATCH_BYTES_MAX)
+            return true;
+        importing->bytes += next->json.len;
+        importing->entries[importing->count++] = *next;
+        importing->ahead_at++;
     }
     return true;
 }
@@ -247,6 +306,39 @@ static bool items_send(struct importing *importing, struct error *err)
     }
 }
 
+/* A graph is stored by the partition key of its container. */
+static bool graph_begin(struct importing *importing, struct error *err)
+{
+    const struct shell_transfer *transfer = importing->transfer;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct document_value key, paths, path = document_undefined(), more, system;
+    struct slice name = SLICE_NONE;
+    struct cli_answer answer;
+
+    if (!transfer->graph)
+        return true;
+    if (!shell_get(transfer->server, "colls",
+                   arena_printf(arena, "dbs/%.*s/colls/%.*s", SLICE_ARG(transfer->database),
+                                SLICE_ARG(transfer->container)),
+                   arena, &answer, err))
+        return false;
+    if (document_find(answer.document, SLICE("partitionKey"), &key) &&
+        key.type == DOCUMENT_OBJECT && document_find(key.document, SLICE("paths"), &paths) &&
+        paths.type == DOCUMENT_ARRAY && document_find_index(paths.document, 0, &path) &&
+        path.type == DOCUMENT_STRING && path.text.len > 1 &&
+        !(document_find(key.document, SLICE("systemKey"), &system) &&
+          system.type == DOCUMENT_BOOL && system.boolean)) {
+        name = slice_skip(path.text, 1);
+        if (document_find_index(paths.document, 1, &more) || memchr(name.data, '/', name.len) ||
+            memchr(name.data, '"', name.len))
+            return error_set(err, ERROR_NOT_SUPPORTED,
+                             "graphs are imported into containers with one partition key of one "
+                             "level, such as /pk, or none");
+    }
+    importing->graph = shell_graph_new(name, transfer->key_from);
+    return true;
+}
+
 bool shell_import(const struct shell_transfer *transfer, uint64_t *ret_failed, struct error *err)
 {
     CLEANUP(importing_done) struct importing importing = {.transfer = transfer};
@@ -254,7 +346,8 @@ bool shell_import(const struct shell_transfer *transfer, uint64_t *ret_failed, s
     bool good;
 
     *ret_failed = 0;
-    if (!shell_records_open(transfer->path, transfer->kind, transfer->columns_text,
+    if (!graph_begin(&importing, err) ||
+        !shell_records_open(transfer->path, transfer->kind, transfer->columns_text,
                             &importing.records, err) ||
         !check(&importing, err))
         return false;

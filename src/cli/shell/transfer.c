@@ -13,6 +13,8 @@ enum {
     OPTION_QUERY = 'q',
     OPTION_SYSTEM = 's',
     OPTION_QUIET = 'n',
+    OPTION_GRAPH = 'g',
+    OPTION_KEY_FROM = 'f',
 };
 
 struct transfer_command {
@@ -35,6 +37,10 @@ void cli_import_help(void)
            "  --upsert             replace items that exist instead of refusing them\n"
            "  --as KIND            json or csv; without it by the name: .csv is CSV\n"
            "  --text COLUMN,...    CSV columns that are text whatever they look like\n"
+           "  --graph              the file is a graph: GraphSON, one vertex a line with its\n"
+           "                       edges, or CSV, where rows with from and to are edges\n"
+           "  --key-from NAME      of a graph: id, label or the property that the partition key\n"
+           "                       is filled from where a vertex lacks it\n"
            "  --quiet              no bar and no sums\n");
     cli_client_help();
 }
@@ -79,6 +85,12 @@ static bool option_take(void *context, int option, const char *value)
         break;
     case OPTION_TEXT:
         command->transfer.columns_text = value;
+        break;
+    case OPTION_GRAPH:
+        command->transfer.graph = true;
+        break;
+    case OPTION_KEY_FROM:
+        command->transfer.key_from = value;
         break;
     case OPTION_QUERY:
         command->transfer.query = slice_of_text(value);
@@ -160,6 +172,8 @@ int cli_import(int argc, char **argv)
         {"upsert", no_argument, NULL, OPTION_UPSERT},
         {"as", required_argument, NULL, OPTION_KIND},
         {"text", required_argument, NULL, OPTION_TEXT},
+        {"graph", no_argument, NULL, OPTION_GRAPH},
+        {"key-from", required_argument, NULL, OPTION_KEY_FROM},
         {"quiet", no_argument, NULL, OPTION_QUIET},
         {NULL}};
 

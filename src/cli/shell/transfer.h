@@ -15,6 +15,8 @@ struct shell_transfer {
     /* Of an import. */
     bool upsert;              /* items that are there are replaced instead of refused */
     const char *columns_text; /* as of shell_records_open */
+    bool graph;               /* the records are vertices and edges (graph.h) */
+    const char *key_from;     /* as of shell_graph_new */
 
     /* Of an export. */
     struct slice query; /* empty: every item */

@@ -188,7 +188,7 @@ static struct gremlin_value fault_attributes(struct gremlin_answering *answering
 
     if (fault->substatus)
         put(answering, map, "x-ms-substatus-code", gremlin_int((int32_t)fault->substatus));
-    if (fault->status == 429 || answering->wait_ms)
+    if (fault->status == 429)
         put(answering, map, "x-ms-retry-after-ms",
             gremlin_string(answering->heap,
                            time_span(answering->arena, MAX(answering->wait_ms, (int64_t)1))));

@@ -177,7 +177,7 @@ static void call_refuse(struct front_call *front, const struct error *err)
     if (call->status == 401)
         front_http_header(&call->over_http, SLICE("WWW-Authenticate"),
                           SLICE("Basic realm=\"orrery\""));
-    if (call->answering.wait_ms)
+    if (fault.status == 429)
         front_http_header_int(&call->over_http, SLICE("x-ms-retry-after-ms"),
                               call->answering.wait_ms);
     call_end(call);

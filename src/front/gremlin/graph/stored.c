@@ -369,6 +369,28 @@ static struct gremlin_value decode_object(struct gremlin_heap *heap, struct slic
     return map;
 }
 
+/* Numbers that came as JSON, which has one type for all of them, and no dates. */
+static bool json_number(const struct document_value *value, const struct tag *tag,
+                        struct gremlin_value *ret_value)
+{
+    bool date = tag_is(tag, "date"), stamp = tag_is(tag, "timestamp");
+    int64_t whole;
+    double real;
+
+    if ((tag_is(tag, "double") || tag_is(tag, "float")) && document_to_double(value, &real)) {
+        *ret_value = tag_is(tag, "float") ? gremlin_float((float)real) : gremlin_double(real);
+        return true;
+    }
+    if ((date || stamp || tag_is(tag, "long")) && document_to_int64(value, &whole)) {
+        *ret_value = gremlin_integer(date    ? GREMLIN_DATE
+                                     : stamp ? GREMLIN_TIMESTAMP
+                                             : GREMLIN_LONG,
+                                     whole);
+        return true;
+    }
+    return false;
+}
+
 static struct gremlin_value decode_number(struct gremlin_heap *heap,
                                           const struct document_value *value, const struct tag *tag)
 {
@@ -382,6 +404,8 @@ static struct gremlin_value decode_number(struct gremlin_heap *heap,
     if (tag_is(tag, "bigint") && gremlin_big_integer(heap, digits, &big))
         return big;
     if (tag_is(tag, "bigdecimal") && gremlin_big_decimal(heap, digits, &big))
+        return big;
+    if (json_number(value, tag, &big))
         return big;
     switch (value->type) {
     case DOCUMENT_INT32:
@@ -404,6 +428,7 @@ static struct gremlin_value decode_number(struct gremlin_heap *heap,
 static struct gremlin_value decode_text(struct gremlin_heap *heap,
                                         const struct document_value *value, const struct tag *tag)
 {
+    uint8_t uuid[16];
     int64_t seconds;
     int32_t nanoseconds;
 
@@ -420,6 +445,8 @@ static struct gremlin_value decode_text(struct gremlin_heap *heap,
             code = (uint32_t)(p[0] & 31) << 6 | (p[1] & 63);
         return gremlin_integer(GREMLIN_CHAR, code);
     }
+    if (tag_is(tag, "uuid") && gremlin_uuid_parse(value->text, uuid))
+        return gremlin_bytes_new(heap, GREMLIN_UUID, slice_of(uuid, sizeof uuid));
     if (tag_is(tag, "class"))
         return gremlin_bytes_new(heap, GREMLIN_CLASS, value->text);
     if (tag_is(tag, "duration") && gremlin_duration_parse(value->text, &seconds, &nanoseconds))

@@ -22,7 +22,9 @@
  *     duration, class    string                   "duration", "class"
  *     other temporals    string                   "temporal" and the name
  *     set                array                    "set"; or {set: [tag of each]}
- *     list, map          array, object            none; or {list: [tag of each]}, {map: {k: tag}}
+ *     long, double       a number             "long", "double": where it came as JSON, which has
+ * one date, UUID         a number, string     "date", "uuid": likewise list, map          array,
+ * object            none; or {list: [tag of each]}, {map: {k: tag}}
  */
 #pragma once
 
