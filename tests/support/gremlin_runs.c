@@ -71,9 +71,8 @@ static bool run_script(struct gremlin_graph *graph, struct graph_bench *bench, c
                        const struct gremlin_run_options *options, struct gathering *gathering,
                        struct gremlin_ran *ran)
 {
-    const struct gremlin_script_request request = {.text = slice_of_text(text),
-                                                   .limits = GREMLIN_SCRIPT_LIMITS,
-                                                   .heap = bench->heap};
+    const struct gremlin_script_request request = {
+        .text = slice_of_text(text), .limits = GREMLIN_SCRIPT_LIMITS, .heap = bench->heap};
     CLEANUP(gremlin_script_free) struct gremlin_script *script = NULL;
     struct gremlin_statement statement;
 

@@ -12,7 +12,8 @@ struct gremlin_ran {
     bool good;
     struct error err;
     struct gremlin_outcome outcome;
-    const char *text; /* results in the bench's arena, separated by " | "; the message of an error */
+    const char
+        *text; /* results in the bench's arena, separated by " | "; the message of an error */
 };
 
 /* Runs the last statement's results to text; writes are committed. options NULL: the defaults. */

@@ -4,7 +4,7 @@
  * what comes back, so that a limit behind it stops the reading. Filters that follow are conditions
  * of the graph where it can evaluate them (fold_conditions), and count() right behind becomes a
  * count of the graph. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum {
     CACHE_MAX = 4096, /* elements that a V() within a traversal keeps for the next traverser */
@@ -14,22 +14,22 @@ enum {
 /* --- V() and E() ----------------------------------------------------------------------------- */
 
 struct source {
-    struct step step;
+    struct gremlin_step step;
     enum gremlin_element_kind kind;
     bool by_id;
     struct gremlin_value ids; /* a list, unrolled; null: all */
-    struct conditions conditions;
+    struct gremlin_conditions conditions;
     bool counts; /* count() follows: a number comes out */
 
     struct gremlin_found *found;
-    struct traverser input; /* whose elements come now */
+    struct gremlin_walker input; /* whose elements come now */
     bool busy;
     struct gremlin_value cache; /* a list of what was found; null: nothing kept */
     bool cached;                /* it is all there is */
     size_t at;                  /* of the cache */
 };
 
-static bool references_gather(struct run *run, const struct source *source,
+static bool references_gather(struct gremlin_run *run, const struct source *source,
                               struct gremlin_reference *references, size_t *ret_count)
 {
     const struct gremlin_list *ids = gremlin_list(source->ids);
@@ -54,7 +54,7 @@ static bool references_gather(struct run *run, const struct source *source,
     return true;
 }
 
-static bool search_open(struct run *run, struct source *source,
+static bool search_open(struct gremlin_run *run, struct source *source,
                         const struct gremlin_reference *references, size_t count, uint64_t limit,
                         struct error *err)
 {
@@ -69,7 +69,7 @@ static bool search_open(struct run *run, struct source *source,
 }
 
 /* Elements that were found by their texts: a map of lists. */
-static bool found_by_id(struct run *run, struct source *source, struct gremlin_value map,
+static bool found_by_id(struct gremlin_run *run, struct source *source, struct gremlin_value map,
                         struct error *err)
 {
     struct gremlin_page page;
@@ -99,7 +99,7 @@ static bool partition_fits(struct gremlin_value wanted, struct gremlin_value ele
 }
 
 /* As V('a', 'b', 'a') names them: in that order, each as often, those that are missing left out. */
-static void found_in_order(struct run *run, struct source *source, struct gremlin_value map)
+static void found_in_order(struct gremlin_run *run, struct source *source, struct gremlin_value map)
 {
     const struct gremlin_list *ids = gremlin_list(source->ids);
 
@@ -119,7 +119,7 @@ static void found_in_order(struct run *run, struct source *source, struct gremli
     }
 }
 
-static bool source_look_up(struct run *run, struct source *source, struct error *err)
+static bool source_look_up(struct gremlin_run *run, struct source *source, struct error *err)
 {
     size_t max = gremlin_list(source->ids)->count, count;
     struct gremlin_reference *references =
@@ -140,11 +140,11 @@ static bool source_look_up(struct run *run, struct source *source, struct error 
     return good;
 }
 
-static void source_end(struct run *run, struct source *source)
+static void source_end(struct gremlin_run *run, struct source *source)
 {
     gremlin_found_free(source->found);
     source->found = NULL;
-    traverser_done(&source->input);
+    gremlin_walker_done(&source->input);
     source->busy = false;
     source->at = 0;
     if (!source->cached || run->plan_writes) {
@@ -154,22 +154,23 @@ static void source_end(struct run *run, struct source *source)
 }
 
 /* One traverser more to give all elements to. */
-static bool source_begin(struct run *run, struct source *source, bool *ret_found, struct error *err)
+static bool source_begin(struct gremlin_run *run, struct source *source, bool *ret_found,
+                         struct error *err)
 {
-    struct step *step = &source->step;
+    struct gremlin_step *step = &source->step;
 
     if (step->at == step->pending.count) {
-        batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
-        if (!(step->eager ? step_drain(run, step, &step->pending, err)
-                          : step_pull(run, step->previous, 1, &step->pending, err)))
+        if (!(step->eager ? gremlin_step_drain(run, step, &step->pending, err)
+                          : gremlin_step_pull(run, step->previous, 1, &step->pending, err)))
             return false;
     }
     *ret_found = step->at < step->pending.count;
     if (!*ret_found)
         return true;
     source->input = step->pending.items[step->at];
-    step->pending.items[step->at++] = (struct traverser){0};
+    step->pending.items[step->at++] = (struct gremlin_walker){0};
     source->busy = true;
     source->at = 0;
     if (source->cached)
@@ -179,8 +180,8 @@ static bool source_begin(struct run *run, struct source *source, bool *ret_found
     return search_open(run, source, NULL, 0, 0, err);
 }
 
-static bool source_page(struct run *run, struct source *source, size_t want, struct batch *out,
-                        struct error *err)
+static bool source_page(struct gremlin_run *run, struct source *source, size_t want,
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_page page;
 
@@ -189,46 +190,49 @@ static bool source_page(struct run *run, struct source *source, size_t want, str
     if (gremlin_is_null(source->cache) && !run->plan_writes && source->step.previous->previous)
         source->cache = gremlin_list_new(run->heap, 0);
     for (size_t i = 0; i < page.count; i++) {
-        batch_push(run, out,
-                   traverser_split(run, &source->input, gremlin_value_ref(page.elements[i]),
-                                   &source->step));
+        gremlin_walkers_push(run, out,
+                             gremlin_walker_split(run, &source->input,
+                                                  gremlin_value_ref(page.elements[i]),
+                                                  &source->step));
         if (source->cache.type == GREMLIN_LIST && gremlin_list(source->cache)->count <= CACHE_MAX)
             gremlin_list_add(source->cache, page.elements[i]);
     }
     if (!page.count) {
-        source->cached = source->cache.type == GREMLIN_LIST &&
-                         gremlin_list(source->cache)->count <= CACHE_MAX;
+        source->cached =
+            source->cache.type == GREMLIN_LIST && gremlin_list(source->cache)->count <= CACHE_MAX;
         source_end(run, source);
     }
     return true;
 }
 
-static bool source_count(struct run *run, struct source *source, struct batch *out,
-                         struct error *err)
+static bool source_count(struct gremlin_run *run, struct source *source,
+                         struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_search search = {.kind = source->kind,
                                     .conditions = source->conditions.items,
                                     .condition_count = source->conditions.count};
-    struct batch input = {0};
+    struct gremlin_walkers input = {0};
     uint64_t total = 0, count;
 
     if (source->step.emitted)
         return true;
-    if (!step_drain(run, &source->step, &input, err))
+    if (!gremlin_step_drain(run, &source->step, &input, err))
         return false;
     source->step.emitted = true;
     if (input.count && !gremlin_graph_count(run->graph, &search, &count, err))
         return false;
     for (size_t i = 0; i < input.count; i++)
         total += count * input.items[i].bulk;
-    batch_push(run, out, (struct traverser){.value = gremlin_long((int64_t)total), .bulk = 1});
-    traverser_set(run, &out->items[out->count - 1], gremlin_long((int64_t)total), &source->step);
-    batch_done(run, &input);
+    gremlin_walkers_push(run, out,
+                         (struct gremlin_walker){.value = gremlin_long((int64_t)total), .bulk = 1});
+    gremlin_walker_set(run, &out->items[out->count - 1], gremlin_long((int64_t)total),
+                       &source->step);
+    gremlin_walkers_done(run, &input);
     return true;
 }
 
-static bool source_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                        struct error *err)
+static bool source_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct source *source = (struct source *)step;
     size_t from = out->count;
@@ -252,24 +256,25 @@ static bool source_pull(struct run *run, struct step *step, size_t want, struct 
         const struct gremlin_list *cache = gremlin_list(source->cache);
 
         for (size_t given = 0; given < want && source->at < cache->count; given++)
-            batch_push(run, out,
-                       traverser_split(run, &source->input,
-                                       gremlin_value_ref(cache->items[source->at++]), step));
+            gremlin_walkers_push(run, out,
+                                 gremlin_walker_split(run, &source->input,
+                                                      gremlin_value_ref(cache->items[source->at++]),
+                                                      step));
         if (source->at == cache->count)
             source_end(run, source);
     }
     return true;
 }
 
-static void source_reset(struct run *run, struct step *step)
+static void source_reset(struct gremlin_run *run, struct gremlin_step *step)
 {
     source_end(run, (struct source *)step);
 }
 
-static const struct step_kind step_source = {
+static const struct gremlin_step_kind step_source = {
     .name = "source", .pull = source_pull, .reset = source_reset};
 
-static void ids_unroll(struct compiler *compiler, struct gremlin_value list,
+static void ids_unroll(struct gremlin_compiler *compiler, struct gremlin_value list,
                        struct gremlin_value value, unsigned depth)
 {
     struct gremlin_reference reference;
@@ -278,7 +283,7 @@ static void ids_unroll(struct compiler *compiler, struct gremlin_value list,
     int64_t bulk;
 
     if (gremlin_reference_of(compiler->run->graph, &value, &reference) ||
-        !value_iterates(value) || depth > 4) {
+        !gremlin_value_iterates(value) || depth > 4) {
         gremlin_list_add(list, value);
         return;
     }
@@ -288,7 +293,7 @@ static void ids_unroll(struct compiler *compiler, struct gremlin_value list,
     }
 }
 
-static bool source_compile(struct compiler *compiler, struct raw *raw,
+static bool source_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
                            enum gremlin_element_kind kind, struct error *err)
 {
     struct source *source = STEP_ADD(compiler, raw, &step_source, struct source);
@@ -300,30 +305,31 @@ static bool source_compile(struct compiler *compiler, struct raw *raw,
         source->by_id = true;
         source->ids = gremlin_list_new(compiler->run->heap, raw->count);
         for (size_t i = 0; i < raw->count; i++) {
-            if (argument_is_traversal(raw->arguments[i]))
-                return argument_wrong(raw, i, "an id", err);
+            if (gremlin_argument_is_traversal(raw->arguments[i]))
+                return gremlin_argument_wrong(raw, i, "an id", err);
             ids_unroll(compiler, source->ids, raw->arguments[i], 0);
         }
     }
-    if (!fold_conditions(compiler, raw, &source->conditions, err) ||
-        !strategy_conditions(compiler, &source->conditions))
+    if (!gremlin_fold_conditions(compiler, raw, &source->conditions, err) ||
+        !gremlin_strategy_conditions(compiler, &source->conditions))
         return false;
-    if (!raw->count && raw_is(raw_next(compiler), "count") && !raw_next(compiler)->count &&
-        gremlin_is_null(raw->labels) && !compiler->run->filters) {
+    if (!raw->count && gremlin_raw_is(gremlin_raw_next(compiler), "count") &&
+        !gremlin_raw_next(compiler)->count && gremlin_is_null(raw->labels) &&
+        !compiler->run->filters) {
         source->counts = true;
         compiler->index++;
         raw->labels = compiler->raws[compiler->index].labels;
         return true;
     }
-    return add_strategy_filter(compiler, kind, err);
+    return gremlin_add_strategy_filter(compiler, kind, err);
 }
 
-bool compile_v(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_v(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return source_compile(compiler, raw, GREMLIN_ELEMENT_VERTEX, err);
 }
 
-bool compile_e(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_e(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return source_compile(compiler, raw, GREMLIN_ELEMENT_EDGE, err);
 }
@@ -331,12 +337,12 @@ bool compile_e(struct compiler *compiler, struct raw *raw, struct error *err)
 /* --- Expansions ------------------------------------------------------------------------------ */
 
 struct expand {
-    struct step step;
+    struct gremlin_step step;
     enum gremlin_reach reach;
     enum gremlin_want want;
     const struct slice *labels;
     size_t label_count;
-    struct conditions edges, vertices;
+    struct gremlin_conditions edges, vertices;
     bool heads;
     bool counts;
 
@@ -346,14 +352,15 @@ struct expand {
     struct gremlin_value ahead; /* a map of vertices to lists of what they lead to; null: none */
 };
 
-static bool not_a_vertex(const struct step *step, struct gremlin_value value, struct error *err)
+static bool not_a_vertex(const struct gremlin_step *step, struct gremlin_value value,
+                         struct error *err)
 {
     return FAIL(err, "%.*s() takes vertices: a %s cannot be cast to Vertex",
                 SLICE_ARG(step->instruction->name), gremlin_type_name(value.type));
 }
 
-static bool origins_fill(struct run *run, struct expand *expand, const struct batch *batch,
-                         size_t from, struct error *err)
+static bool origins_fill(struct gremlin_run *run, struct expand *expand,
+                         const struct gremlin_walkers *batch, size_t from, struct error *err)
 {
     size_t count = batch->count - from;
 
@@ -371,8 +378,8 @@ static bool origins_fill(struct run *run, struct expand *expand, const struct ba
     return true;
 }
 
-static struct gremlin_expansion expansion_of(const struct run *run, const struct expand *expand,
-                                             size_t count)
+static struct gremlin_expansion expansion_of(const struct gremlin_run *run,
+                                             const struct expand *expand, size_t count)
 {
     bool heads = expand->heads && !expand->vertices.count &&
                  (run->trail_mode == TRAIL_NONE ||
@@ -394,11 +401,12 @@ static struct gremlin_expansion expansion_of(const struct run *run, const struct
 }
 
 /* What is known of a single vertex already. */
-static bool expand_from_ahead(struct run *run, struct expand *expand, struct batch *out)
+static bool expand_from_ahead(struct gremlin_run *run, struct expand *expand,
+                              struct gremlin_walkers *out)
 {
-    struct step *step = &expand->step;
+    struct gremlin_step *step = &expand->step;
     const struct gremlin_value *list;
-    struct traverser *input = &step->pending.items[0];
+    struct gremlin_walker *input = &step->pending.items[0];
 
     if (gremlin_is_null(expand->ahead) || step->pending.count != 1 ||
         input->value.type != GREMLIN_VERTEX)
@@ -407,37 +415,38 @@ static bool expand_from_ahead(struct run *run, struct expand *expand, struct bat
     if (!list)
         return false;
     for (size_t i = 0; i < gremlin_list(*list)->count; i++)
-        batch_push(run, out,
-                   traverser_split(run, input, gremlin_value_ref(gremlin_list(*list)->items[i]),
-                                   step));
-    batch_clear(&step->pending);
+        gremlin_walkers_push(run, out,
+                             gremlin_walker_split(run, input,
+                                                  gremlin_value_ref(gremlin_list(*list)->items[i]),
+                                                  step));
+    gremlin_walkers_clear(&step->pending);
     return true;
 }
 
-static bool expand_begin(struct run *run, struct expand *expand, size_t want, struct batch *out,
-                         bool *ret_more, struct error *err)
+static bool expand_begin(struct gremlin_run *run, struct expand *expand, size_t want,
+                         struct gremlin_walkers *out, bool *ret_more, struct error *err)
 {
-    struct step *step = &expand->step;
+    struct gremlin_step *step = &expand->step;
     struct gremlin_expansion expansion;
 
-    batch_clear(&step->pending);
-    if (!step_pull(run, step->previous, want, &step->pending, err))
+    gremlin_walkers_clear(&step->pending);
+    if (!gremlin_step_pull(run, step->previous, want, &step->pending, err))
         return false;
     *ret_more = step->pending.count > 0;
     if (!*ret_more || expand_from_ahead(run, expand, out))
         return true;
     if (step->merges)
-        batch_merge(run, &step->pending, 0);
+        gremlin_walkers_merge(run, &step->pending, 0);
     if (!origins_fill(run, expand, &step->pending, 0, err))
         return false;
     expansion = expansion_of(run, expand, step->pending.count);
     return gremlin_graph_expand(run->graph, &expansion, &expand->found, err);
 }
 
-static bool expand_count(struct run *run, struct expand *expand, struct batch *out,
-                         struct error *err)
+static bool expand_count(struct gremlin_run *run, struct expand *expand,
+                         struct gremlin_walkers *out, struct error *err)
 {
-    struct step *step = &expand->step;
+    struct gremlin_step *step = &expand->step;
     uint64_t total = 0;
 
     if (step->emitted)
@@ -448,13 +457,13 @@ static bool expand_count(struct run *run, struct expand *expand, struct batch *o
         size_t count;
         bool good;
 
-        batch_clear(&step->pending);
-        if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
         count = step->pending.count;
         if (!count)
             break;
-        batch_merge(run, &step->pending, 0);
+        gremlin_walkers_merge(run, &step->pending, 0);
         count = step->pending.count;
         if (!origins_fill(run, expand, &step->pending, 0, err))
             return false;
@@ -470,15 +479,15 @@ static bool expand_count(struct run *run, struct expand *expand, struct batch *o
             return false;
     }
     step->emitted = true;
-    struct traverser result = {.bulk = 1};
+    struct gremlin_walker result = {.bulk = 1};
 
-    traverser_set(run, &result, gremlin_long((int64_t)total), step);
-    batch_push(run, out, result);
+    gremlin_walker_set(run, &result, gremlin_long((int64_t)total), step);
+    gremlin_walkers_push(run, out, result);
     return true;
 }
 
-static bool expand_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                        struct error *err)
+static bool expand_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct expand *expand = (struct expand *)step;
     size_t from = out->count;
@@ -499,19 +508,19 @@ static bool expand_pull(struct run *run, struct step *step, size_t want, struct 
         if (!gremlin_found_next(expand->found, want < PULL_ALL ? want : 0, &page, err))
             return false;
         for (size_t i = 0; i < page.count; i++)
-            batch_push(run, out,
-                       traverser_split(run, &step->pending.items[page.inputs[i]],
-                                       gremlin_value_ref(page.elements[i]), step));
+            gremlin_walkers_push(run, out,
+                                 gremlin_walker_split(run, &step->pending.items[page.inputs[i]],
+                                                      gremlin_value_ref(page.elements[i]), step));
         if (!page.count) {
             gremlin_found_free(expand->found);
             expand->found = NULL;
-            batch_clear(&step->pending);
+            gremlin_walkers_clear(&step->pending);
         }
     }
     return true;
 }
 
-static void expand_reset(struct run *run UNUSED, struct step *step)
+static void expand_reset(struct gremlin_run *run UNUSED, struct gremlin_step *step)
 {
     struct expand *expand = (struct expand *)step;
 
@@ -519,10 +528,10 @@ static void expand_reset(struct run *run UNUSED, struct step *step)
     expand->found = NULL;
 }
 
-const struct step_kind step_expand = {
+const struct gremlin_step_kind step_expand = {
     .name = "expand", .flags = STEP_HEADS, .pull = expand_pull, .reset = expand_reset};
 
-static bool ahead_fill(struct run *run, struct expand *expand, size_t count,
+static bool ahead_fill(struct gremlin_run *run, struct expand *expand, size_t count,
                        struct gremlin_found *found, struct error *err)
 {
     struct gremlin_page page;
@@ -558,17 +567,17 @@ static bool ahead_fill(struct run *run, struct expand *expand, size_t count,
 }
 
 /* Expands the first step of a child for all vertices of a batch. */
-bool expand_ahead(struct run *run, struct step *step, const struct batch *batch, size_t from,
-                  struct error *err)
+bool gremlin_expand_ahead(struct gremlin_run *run, struct gremlin_step *step,
+                          const struct gremlin_walkers *batch, size_t from, struct error *err)
 {
     struct expand *expand = (struct expand *)step;
     size_t count = 0;
-    struct batch firsts = {0};
+    struct gremlin_walkers firsts = {0};
     struct gremlin_expansion expansion;
     struct gremlin_found *found = NULL;
     bool good;
 
-    expand_forget(run, step);
+    gremlin_expand_forget(run, step);
     if (expand->counts)
         return true;
     expand->ahead = gremlin_map_new(run->heap);
@@ -577,14 +586,14 @@ bool expand_ahead(struct run *run, struct step *step, const struct batch *batch,
 
         if (batch->items[i].value.type != GREMLIN_VERTEX)
             continue;
-        struct gremlin_row *row =
-            gremlin_table_row(expand->ahead, batch->items[i].value, &new);
+        struct gremlin_row *row = gremlin_table_row(expand->ahead, batch->items[i].value, &new);
 
         if (!new)
             continue;
         row->value = gremlin_list_new(run->heap, 0);
-        batch_push(run, &firsts,
-                   (struct traverser){.value = gremlin_value_ref(batch->items[i].value)});
+        gremlin_walkers_push(
+            run, &firsts,
+            (struct gremlin_walker){.value = gremlin_value_ref(batch->items[i].value)});
         count++;
     }
     if (!count)
@@ -596,11 +605,11 @@ bool expand_ahead(struct run *run, struct step *step, const struct batch *batch,
                ahead_fill(run, expand, count, found, err);
     }
     gremlin_found_free(found);
-    batch_done(run, &firsts);
+    gremlin_walkers_done(run, &firsts);
     return good;
 }
 
-void expand_forget(struct run *run UNUSED, struct step *step)
+void gremlin_expand_forget(struct gremlin_run *run UNUSED, struct gremlin_step *step)
 {
     struct expand *expand = (struct expand *)step;
 
@@ -609,15 +618,15 @@ void expand_forget(struct run *run UNUSED, struct step *step)
 
 /* --- Compiling them -------------------------------------------------------------------------- */
 
-static bool add_ends(struct compiler *compiler, const struct raw *raw, enum gremlin_reach which,
-                     bool other);
+static bool add_ends(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                     enum gremlin_reach which, bool other);
 
 /* Where strategies look at edges, a neighbour is an edge and its other end. */
-static bool expand_by_edges(struct compiler *compiler, struct raw *raw, struct expand *expand,
-                            struct error *err)
+static bool expand_by_edges(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                            struct expand *expand, struct error *err)
 {
     expand->want = GREMLIN_WANT_EDGES;
-    if (!add_strategy_filter(compiler, GREMLIN_ELEMENT_EDGE, err))
+    if (!gremlin_add_strategy_filter(compiler, GREMLIN_ELEMENT_EDGE, err))
         return false;
     if (expand->reach == GREMLIN_REACH_BOTH)
         compiler->run->trail_mode = TRAIL_FULL;
@@ -626,18 +635,18 @@ static bool expand_by_edges(struct compiler *compiler, struct raw *raw, struct e
              : expand->reach == GREMLIN_REACH_IN ? GREMLIN_REACH_OUT
                                                  : GREMLIN_REACH_BOTH,
              expand->reach == GREMLIN_REACH_BOTH);
-    return add_strategy_filter(compiler, GREMLIN_ELEMENT_VERTEX, err);
+    return gremlin_add_strategy_filter(compiler, GREMLIN_ELEMENT_VERTEX, err);
 }
 
-static bool expand_compile(struct compiler *compiler, struct raw *raw, enum gremlin_reach reach,
-                           bool edges, size_t from, struct error *err)
+static bool expand_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                           enum gremlin_reach reach, bool edges, size_t from, struct error *err)
 {
     struct expand *expand = STEP_ADD(compiler, raw, &step_expand, struct expand);
-    const struct raw *next;
+    const struct gremlin_raw *next;
 
     expand->reach = reach;
     expand->want = edges ? GREMLIN_WANT_EDGES : GREMLIN_WANT_VERTICES;
-    if (!argument_texts(compiler, raw, from, &expand->labels, &expand->label_count, err))
+    if (!gremlin_argument_texts(compiler, raw, from, &expand->labels, &expand->label_count, err))
         return false;
     if (raw->count > from && !expand->label_count) {
         /* out(null): no edge is labelled so */
@@ -653,12 +662,12 @@ static bool expand_compile(struct compiler *compiler, struct raw *raw, enum grem
                       raw->row->name);
     if (compiler->run->filters && !compiler->plain && !edges)
         return expand_by_edges(compiler, raw, expand, err);
-    expand->heads = !edges && heads_suffice(compiler);
+    expand->heads = !edges && gremlin_heads_suffice(compiler);
     if (!expand->heads &&
-        !fold_conditions(compiler, raw, edges ? &expand->edges : &expand->vertices, err))
+        !gremlin_fold_conditions(compiler, raw, edges ? &expand->edges : &expand->vertices, err))
         return false;
-    next = raw_next(compiler);
-    if (raw_is(next, "count") && !next->count && gremlin_is_null(raw->labels) &&
+    next = gremlin_raw_next(compiler);
+    if (gremlin_raw_is(next, "count") && !next->count && gremlin_is_null(raw->labels) &&
         !expand->vertices.count && !compiler->run->filters) {
         expand->counts = true;
         expand->step.merges = true;
@@ -667,12 +676,12 @@ static bool expand_compile(struct compiler *compiler, struct raw *raw, enum grem
         compiler->part->barrier = true;
         return true;
     }
-    return add_strategy_filter(compiler, edges ? GREMLIN_ELEMENT_EDGE : GREMLIN_ELEMENT_VERTEX,
-                               err);
+    return gremlin_add_strategy_filter(compiler,
+                                       edges ? GREMLIN_ELEMENT_EDGE : GREMLIN_ELEMENT_VERTEX, err);
 }
 
 #define EXPANSION(name, reach, edges)                                                              \
-    bool name(struct compiler *compiler, struct raw *raw, struct error *err)                       \
+    bool name(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)       \
     {                                                                                              \
         return expand_compile(compiler, raw, reach, edges, 0, err);                                \
     }
@@ -683,10 +692,11 @@ EXPANSION(compile_out_e, GREMLIN_REACH_OUT, true)
 EXPANSION(compile_in_e, GREMLIN_REACH_IN, true)
 EXPANSION(compile_both_e, GREMLIN_REACH_BOTH, true)
 
-static bool argument_reach(const struct raw *raw, enum gremlin_reach *ret_reach, struct error *err)
+static bool argument_reach(const struct gremlin_raw *raw, enum gremlin_reach *ret_reach,
+                           struct error *err)
 {
-    if (!argument_is_family(raw->arguments[0], GREMLIN_ENUM_DIRECTION))
-        return argument_wrong(raw, 0, "a Direction", err);
+    if (!gremlin_argument_is_family(raw->arguments[0], GREMLIN_ENUM_DIRECTION))
+        return gremlin_argument_wrong(raw, 0, "a Direction", err);
     switch (gremlin_word_canonical(raw->arguments[0].word.word)) {
     case GREMLIN_DIRECTION_OUT:
         *ret_reach = GREMLIN_REACH_OUT;
@@ -700,15 +710,14 @@ static bool argument_reach(const struct raw *raw, enum gremlin_reach *ret_reach,
     }
 }
 
-bool compile_to(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_to(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     enum gremlin_reach reach = GREMLIN_REACH_OUT;
 
-    return argument_reach(raw, &reach, err) &&
-           expand_compile(compiler, raw, reach, false, 1, err);
+    return argument_reach(raw, &reach, err) && expand_compile(compiler, raw, reach, false, 1, err);
 }
 
-bool compile_to_e(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_to_e(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     enum gremlin_reach reach = GREMLIN_REACH_OUT;
 
@@ -718,14 +727,15 @@ bool compile_to_e(struct compiler *compiler, struct raw *raw, struct error *err)
 /* --- Ends of edges --------------------------------------------------------------------------- */
 
 struct ends {
-    struct step step;
+    struct gremlin_step step;
     enum gremlin_reach which;
     bool other; /* the one that the traverser did not come from */
     bool heads;
 };
 
 /* The vertex before the edge on the path. */
-static bool came_from(const struct traverser *traverser, const struct gremlin_value **ret_vertex)
+static bool came_from(const struct gremlin_walker *traverser,
+                      const struct gremlin_value **ret_vertex)
 {
     const struct gremlin_path *node = traverser->trail;
 
@@ -737,7 +747,7 @@ static bool came_from(const struct traverser *traverser, const struct gremlin_va
     return false;
 }
 
-static bool other_end(struct run *run, const struct traverser *traverser, bool *ret_in,
+static bool other_end(struct gremlin_run *run, const struct gremlin_walker *traverser, bool *ret_in,
                       struct error *err)
 {
     const struct gremlin_edge *edge = gremlin_edge(traverser->value);
@@ -745,7 +755,7 @@ static bool other_end(struct run *run, const struct traverser *traverser, bool *
 
     if (!came_from(traverser, &from))
         return FAIL(err, "otherV() of %s: the path holds no vertex it came from",
-                    value_shown(run, traverser->value));
+                    gremlin_value_shown(run, traverser->value));
     *ret_in = gremlin_equal(edge->out.id, gremlin_element(*from)->id) &&
               (gremlin_is_null(edge->out.partition) ||
                gremlin_is_null(gremlin_element(*from)->partition) ||
@@ -753,8 +763,9 @@ static bool other_end(struct run *run, const struct traverser *traverser, bool *
     return true;
 }
 
-static bool ends_give(struct run *run, struct ends *ends, const struct batch *input,
-                      struct gremlin_value *vertices, struct batch *out, struct error *err)
+static bool ends_give(struct gremlin_run *run, struct ends *ends,
+                      const struct gremlin_walkers *input, struct gremlin_value *vertices,
+                      struct gremlin_walkers *out, struct error *err)
 {
     enum gremlin_reach which = ends->other ? GREMLIN_REACH_BOTH : ends->which;
     size_t each = which == GREMLIN_REACH_BOTH ? 2 : 1;
@@ -771,15 +782,15 @@ static bool ends_give(struct run *run, struct ends *ends, const struct batch *in
             if (!good || gremlin_is_null(vertex) || (ends->other && (j == 1) != in))
                 gremlin_value_unref(vertex);
             else
-                batch_push(run, out,
-                           traverser_split(run, &input->items[i], vertex, &ends->step));
+                gremlin_walkers_push(
+                    run, out, gremlin_walker_split(run, &input->items[i], vertex, &ends->step));
         }
     }
     return good;
 }
 
-static bool ends_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                      struct error *err)
+static bool ends_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                      struct gremlin_walkers *out, struct error *err)
 {
     struct ends *ends = (struct ends *)step;
     size_t from = out->count;
@@ -790,8 +801,8 @@ static bool ends_pull(struct run *run, struct step *step, size_t want, struct ba
         struct gremlin_value *edges, *vertices;
         bool good;
 
-        batch_clear(&step->pending);
-        if (!step_pull(run, step->previous, want, &step->pending, err))
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, want, &step->pending, err))
             return false;
         count = step->pending.count;
         if (!count)
@@ -810,37 +821,38 @@ static bool ends_pull(struct run *run, struct step *step, size_t want, struct ba
         if (good)
             good = ends_give(run, ends, &step->pending, vertices, out, err);
         gremlin_heap_release(run->heap, edges, count * 3 * sizeof *edges);
-        batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         if (!good)
             return false;
     }
     return true;
 }
 
-static const struct step_kind step_ends = {.name = "ends", .flags = STEP_HEADS, .pull = ends_pull};
-static const struct step_kind step_other = {
+static const struct gremlin_step_kind step_ends = {
+    .name = "ends", .flags = STEP_HEADS, .pull = ends_pull};
+static const struct gremlin_step_kind step_other = {
     .name = "other", .flags = STEP_HEADS | STEP_NEEDS_PATH, .pull = ends_pull};
 
-static bool add_ends(struct compiler *compiler, const struct raw *raw, enum gremlin_reach which,
-                     bool other)
+static bool add_ends(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                     enum gremlin_reach which, bool other)
 {
     struct ends *ends = STEP_ADD(compiler, raw, other ? &step_other : &step_ends, struct ends);
 
     ends->which = which;
     ends->other = other;
-    ends->heads = heads_suffice(compiler);
+    ends->heads = gremlin_heads_suffice(compiler);
     return true;
 }
 
-static bool ends_compile(struct compiler *compiler, struct raw *raw, enum gremlin_reach which,
-                         bool other, struct error *err)
+static bool ends_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         enum gremlin_reach which, bool other, struct error *err)
 {
     return add_ends(compiler, raw, which, other) &&
-           add_strategy_filter(compiler, GREMLIN_ELEMENT_VERTEX, err);
+           gremlin_add_strategy_filter(compiler, GREMLIN_ELEMENT_VERTEX, err);
 }
 
 #define ENDS(name, which, other)                                                                   \
-    bool name(struct compiler *compiler, struct raw *raw, struct error *err)                       \
+    bool name(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)       \
     {                                                                                              \
         return ends_compile(compiler, raw, which, other, err);                                     \
     }
@@ -849,7 +861,7 @@ ENDS(compile_in_v, GREMLIN_REACH_IN, false)
 ENDS(compile_both_v, GREMLIN_REACH_BOTH, false)
 ENDS(compile_other_v, GREMLIN_REACH_BOTH, true)
 
-bool compile_to_v(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_to_v(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     enum gremlin_reach reach = GREMLIN_REACH_OUT;
 

@@ -2,57 +2,60 @@
  * flows through them, traverser by traverser in their order, or, where a child holds a barrier, all
  * of it first. Local children (map, flatMap, local, coalesce, optional, sideEffect) begin anew with
  * each traverser. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- union ----------------------------------------------------------------------------------- */
 
 struct branches {
-    struct step step;
+    struct gremlin_step step;
     bool barrier; /* some child sees its whole input first */
 };
 
-static bool union_give(struct run *run, struct step *step, struct batch *out, struct error *err)
+static bool union_give(struct gremlin_run *run, struct gremlin_step *step,
+                       struct gremlin_walkers *out, struct error *err)
 {
-    struct traverser *input = &step->pending.items[step->at];
+    struct gremlin_walker *input = &step->pending.items[step->at];
 
     for (size_t i = 0; i < step->part_count; i++) {
-        part_add(run, step->parts[i], traverser_copy(input));
-        if (!part_drain(run, step->parts[i], out, err))
+        gremlin_part_add(run, step->parts[i], gremlin_walker_copy(input));
+        if (!gremlin_part_drain(run, step->parts[i], out, err))
             return false;
     }
-    traverser_done(input);
+    gremlin_walker_done(input);
     step->at++;
     return true;
 }
 
 /* Where nothing remembers anything, and order does not matter, a whole batch goes at once. */
-static bool union_give_all(struct run *run, struct step *step, struct batch *out, struct error *err)
+static bool union_give_all(struct gremlin_run *run, struct gremlin_step *step,
+                           struct gremlin_walkers *out, struct error *err)
 {
     for (size_t i = 0; i < step->part_count; i++) {
         for (size_t j = step->at; j < step->pending.count; j++)
-            part_add(run, step->parts[i], traverser_copy(&step->pending.items[j]));
-        if (!part_drain(run, step->parts[i], out, err))
+            gremlin_part_add(run, step->parts[i], gremlin_walker_copy(&step->pending.items[j]));
+        if (!gremlin_part_drain(run, step->parts[i], out, err))
             return false;
     }
-    batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     step->at = 0;
     return true;
 }
 
-static bool union_barrier(struct run *run, struct step *step, struct batch *out, struct error *err)
+static bool union_barrier(struct gremlin_run *run, struct gremlin_step *step,
+                          struct gremlin_walkers *out, struct error *err)
 {
     if (step->emitted)
         return true;
     step->emitted = true;
-    if (!step_drain(run, step, &step->pending, err))
+    if (!gremlin_step_drain(run, step, &step->pending, err))
         return false;
     if (!step->pending.count)
         return true; /* children that nothing came to count nothing */
     return union_give_all(run, step, out, err);
 }
 
-static bool union_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                       struct error *err)
+static bool union_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                       struct gremlin_walkers *out, struct error *err)
 {
     const struct branches *branches = (struct branches *)step;
     size_t from = out->count;
@@ -66,39 +69,40 @@ static bool union_pull(struct run *run, struct step *step, size_t want, struct b
                 return false;
         if (out->count > from)
             return true;
-        step_forget_ahead(run, step);
-        batch_clear(&step->pending);
+        gremlin_step_forget_ahead(run, step);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
-        if (!(step->eager ? step_drain(run, step, &step->pending, err)
-                          : step_pull(run, step->previous, want, &step->pending, err)))
+        if (!(step->eager ? gremlin_step_drain(run, step, &step->pending, err)
+                          : gremlin_step_pull(run, step->previous, want, &step->pending, err)))
             return false;
         if (!step->pending.count)
             return true;
-        if (!step->merges && !branches_look_ahead(run, step, err))
+        if (!step->merges && !gremlin_branches_look_ahead(run, step, err))
             return false;
     }
 }
 
-bool branches_look_ahead(struct run *run, struct step *step, struct error *err)
+bool gremlin_branches_look_ahead(struct gremlin_run *run, struct gremlin_step *step,
+                                 struct error *err)
 {
     step->local = true; /* for what is read ahead, they are asked one by one */
-    return step_look_ahead(run, step, &step->pending, step->at, err);
+    return gremlin_step_look_ahead(run, step, &step->pending, step->at, err);
 }
 
-static const struct step_kind step_union = {
+static const struct gremlin_step_kind step_union = {
     .name = "union", .flags = STEP_FILTERS, .pull = union_pull};
 
-bool compile_union(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_union(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct branches *branches = STEP_ADD(compiler, raw, &step_union, struct branches);
 
     for (size_t i = 0; i < raw->count; i++) {
-        struct part *part;
+        struct gremlin_part *part;
 
-        if (!argument_is_traversal(raw->arguments[i]))
-            return argument_wrong(raw, i, "a traversal", err);
-        if (!step_child(compiler, &branches->step, raw->arguments[i], (struct part_options){0},
-                        &part, err))
+        if (!gremlin_argument_is_traversal(raw->arguments[i]))
+            return gremlin_argument_wrong(raw, i, "a traversal", err);
+        if (!gremlin_step_child(compiler, &branches->step, raw->arguments[i],
+                                (struct gremlin_part_options){0}, &part, err))
             return false;
         branches->barrier |= part->barrier;
     }
@@ -108,42 +112,44 @@ bool compile_union(struct compiler *compiler, struct raw *raw, struct error *err
 /* --- coalesce, optional, local, flatMap ------------------------------------------------------ */
 
 /* What came out of a child as new objects of the traverser: its path has the result alone. */
-static void results_split(struct run *run, struct step *step, const struct traverser *traverser,
-                          struct batch *results, size_t from, bool keep_path)
+static void results_split(struct gremlin_run *run, struct gremlin_step *step,
+                          const struct gremlin_walker *traverser, struct gremlin_walkers *results,
+                          size_t from, bool keep_path)
 {
     for (size_t i = from; i < results->count; i++) {
-        struct traverser *result = &results->items[i];
+        struct gremlin_walker *result = &results->items[i];
 
         result->bulk *= traverser->bulk;
         if (keep_path) {
-            traverser_label(run, result, step->labels);
+            gremlin_walker_label(run, result, step->labels);
             continue;
         }
-        struct traverser split =
-            traverser_split(run, traverser, gremlin_value_take(&result->value), step);
+        struct gremlin_walker split =
+            gremlin_walker_split(run, traverser, gremlin_value_take(&result->value), step);
 
         split.bulk = result->bulk;
         gremlin_value_replace_take(&split.sack, gremlin_value_take(&result->sack));
-        traverser_done(result);
+        gremlin_walker_done(result);
         *result = split;
     }
 }
 
-static bool child_results(struct run *run, struct step *step, struct part *part,
-                          const struct traverser *traverser, bool keep_path, struct batch *out,
-                          struct error *err)
+static bool child_results(struct gremlin_run *run, struct gremlin_step *step,
+                          struct gremlin_part *part, const struct gremlin_walker *traverser,
+                          bool keep_path, struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
-    part_begin(run, part, traverser);
-    if (!part_drain(run, part, out, err))
+    gremlin_part_begin(run, part, traverser);
+    if (!gremlin_part_drain(run, part, out, err))
         return false;
     results_split(run, step, traverser, out, from, keep_path);
     return true;
 }
 
-static bool coalesce_spread(struct run *run, struct step *step, const struct traverser *traverser,
-                            struct batch *out, struct error *err)
+static bool coalesce_spread(struct gremlin_run *run, struct gremlin_step *step,
+                            const struct gremlin_walker *traverser, struct gremlin_walkers *out,
+                            struct error *err)
 {
     size_t from = out->count;
 
@@ -153,113 +159,122 @@ static bool coalesce_spread(struct run *run, struct step *step, const struct tra
     return true;
 }
 
-static bool optional_spread(struct run *run, struct step *step, const struct traverser *traverser,
-                            struct batch *out, struct error *err)
+static bool optional_spread(struct gremlin_run *run, struct gremlin_step *step,
+                            const struct gremlin_walker *traverser, struct gremlin_walkers *out,
+                            struct error *err)
 {
     size_t from = out->count;
 
     if (!child_results(run, step, step->parts[0], traverser, true, out, err))
         return false;
     if (out->count == from) {
-        struct traverser same = traverser_copy(traverser);
+        struct gremlin_walker same = gremlin_walker_copy(traverser);
 
-        traverser_label(run, &same, step->labels);
-        batch_push(run, out, same);
+        gremlin_walker_label(run, &same, step->labels);
+        gremlin_walkers_push(run, out, same);
     }
     return true;
 }
 
-static bool local_spread(struct run *run, struct step *step, const struct traverser *traverser,
-                         struct batch *out, struct error *err)
+static bool local_spread(struct gremlin_run *run, struct gremlin_step *step,
+                         const struct gremlin_walker *traverser, struct gremlin_walkers *out,
+                         struct error *err)
 {
     return child_results(run, step, step->parts[0], traverser, true, out, err);
 }
 
-static bool flat_map_spread(struct run *run, struct step *step, const struct traverser *traverser,
-                            struct batch *out, struct error *err)
+static bool flat_map_spread(struct gremlin_run *run, struct gremlin_step *step,
+                            const struct gremlin_walker *traverser, struct gremlin_walkers *out,
+                            struct error *err)
 {
     return child_results(run, step, step->parts[0], traverser, false, out, err);
 }
 
-static const struct step_kind step_coalesce = {.name = "coalesce", .spread = coalesce_spread};
-static const struct step_kind step_optional = {.name = "optional", .spread = optional_spread};
-static const struct step_kind step_local = {.name = "local", .spread = local_spread};
-static const struct step_kind step_flat_map = {.name = "flatMap", .spread = flat_map_spread};
+static const struct gremlin_step_kind step_coalesce = {.name = "coalesce",
+                                                       .spread = coalesce_spread};
+static const struct gremlin_step_kind step_optional = {.name = "optional",
+                                                       .spread = optional_spread};
+static const struct gremlin_step_kind step_local = {.name = "local", .spread = local_spread};
+static const struct gremlin_step_kind step_flat_map = {.name = "flatMap",
+                                                       .spread = flat_map_spread};
 
-static bool local_compile(struct compiler *compiler, struct raw *raw, const struct step_kind *kind,
-                          struct error *err)
+static bool local_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                          const struct gremlin_step_kind *kind, struct error *err)
 {
-    struct step *step = STEP_ADD(compiler, raw, kind, struct step);
+    struct gremlin_step *step = STEP_ADD(compiler, raw, kind, struct gremlin_step);
 
     step->local = true;
     for (size_t i = 0; i < raw->count; i++) {
-        struct part *part;
+        struct gremlin_part *part;
 
-        if (!argument_is_traversal(raw->arguments[i]))
-            return argument_wrong(raw, i, "a traversal", err);
-        if (!step_child(compiler, step, raw->arguments[i], (struct part_options){0}, &part, err))
+        if (!gremlin_argument_is_traversal(raw->arguments[i]))
+            return gremlin_argument_wrong(raw, i, "a traversal", err);
+        if (!gremlin_step_child(compiler, step, raw->arguments[i], (struct gremlin_part_options){0},
+                                &part, err))
             return false;
     }
     return true;
 }
 
-bool compile_coalesce(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_coalesce(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return local_compile(compiler, raw, &step_coalesce, err);
 }
 
-bool compile_optional(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_optional(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return local_compile(compiler, raw, &step_optional, err);
 }
 
-bool compile_local(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_local(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return local_compile(compiler, raw, &step_local, err);
 }
 
-bool compile_flat_map(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_flat_map(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return local_compile(compiler, raw, &step_flat_map, err);
 }
 
 /* --- map, sideEffect ------------------------------------------------------------------------- */
 
-static bool map_one(struct run *run, struct step *step, struct traverser *traverser, bool *ret_keep,
-                    struct error *err)
+static bool map_one(struct gremlin_run *run, struct gremlin_step *step,
+                    struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     struct gremlin_value value;
 
-    if (!part_value(run, step->parts[0], traverser, &value, ret_keep, err))
+    if (!gremlin_part_value(run, step->parts[0], traverser, &value, ret_keep, err))
         return false;
     if (*ret_keep)
-        traverser_set(run, traverser, value, step);
+        gremlin_walker_set(run, traverser, value, step);
     return true;
 }
 
-static const struct step_kind step_map = {.name = "map", .one = map_one};
+static const struct gremlin_step_kind step_map = {.name = "map", .one = map_one};
 
-bool compile_map(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_map(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return local_compile(compiler, raw, &step_map, err);
 }
 
-static bool side_effect_one(struct run *run, struct step *step, struct traverser *traverser,
-                            bool *ret_keep UNUSED, struct error *err)
+static bool side_effect_one(struct gremlin_run *run, struct gremlin_step *step,
+                            struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                            struct error *err)
 {
-    struct batch ignored = {0};
+    struct gremlin_walkers ignored = {0};
     bool good;
 
-    part_begin(run, step->parts[0], traverser);
-    good = part_drain(run, step->parts[0], &ignored, err);
-    batch_done(run, &ignored);
+    gremlin_part_begin(run, step->parts[0], traverser);
+    good = gremlin_part_drain(run, step->parts[0], &ignored, err);
+    gremlin_walkers_done(run, &ignored);
     return good;
 }
 
-static const struct step_kind step_side_effect = {
+static const struct gremlin_step_kind step_side_effect = {
     .name = "sideEffect", .flags = STEP_FILTERS, .one = side_effect_one};
 
-bool compile_side_effect(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_side_effect(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         struct error *err)
 {
     return local_compile(compiler, raw, &step_side_effect, err);
 }
@@ -271,15 +286,15 @@ enum option_kind { OPTION_VALUE, OPTION_ANY, OPTION_NONE, OPTION_UNPRODUCTIVE };
 struct option {
     enum option_kind kind;
     struct gremlin_value operand;
-    struct part
+    struct gremlin_part
         *question; /* option(T, ...): whether T yields anything of the choice; NULL: operand */
-    struct part *part;
+    struct gremlin_part *part;
     bool fed; /* something came to it: only then a barrier in it gives anything */
 };
 
 struct choose {
-    struct step step;
-    struct part *choice; /* what is compared; NULL: the token */
+    struct gremlin_step step;
+    struct gremlin_part *choice; /* what is compared; NULL: the token */
     struct gremlin_enum token;
     bool test;  /* choose(T, a, b): whether it yields anything */
     bool named; /* choose(): 3.8 takes one option, and goes on without one */
@@ -289,46 +304,48 @@ struct choose {
 };
 
 /* What the traverser is compared by. *ret_found false: the choice yields nothing. */
-static bool choose_value(struct run *run, struct choose *choose, const struct traverser *traverser,
-                         struct gremlin_value *ret_value, bool *ret_found, struct error *err)
+static bool choose_value(struct gremlin_run *run, struct choose *choose,
+                         const struct gremlin_walker *traverser, struct gremlin_value *ret_value,
+                         bool *ret_found, struct error *err)
 {
     if (!choose->choice)
-        return value_of_token(run, traverser->value, choose->token, ret_value, ret_found, err);
+        return gremlin_value_of_token(run, traverser->value, choose->token, ret_value, ret_found,
+                                      err);
     if (choose->test) {
         bool yes;
 
-        if (!part_test(run, choose->choice, traverser, &yes, err))
+        if (!gremlin_part_test(run, choose->choice, traverser, &yes, err))
             return false;
         *ret_value = gremlin_boolean(yes);
         *ret_found = true;
         return true;
     }
-    return part_value(run, choose->choice, traverser, ret_value, ret_found, err);
+    return gremlin_part_value(run, choose->choice, traverser, ret_value, ret_found, err);
 }
 
-static bool option_fits(struct run *run, const struct option *option,
-                        const struct traverser *traverser, struct gremlin_value value,
+static bool option_fits(struct gremlin_run *run, const struct option *option,
+                        const struct gremlin_walker *traverser, struct gremlin_value value,
                         bool *ret_fits, struct error *err)
 {
-    struct traverser asked;
+    struct gremlin_walker asked;
     bool good;
 
     if (!option->question) {
-        *ret_fits = operand_test(run, option->operand, value);
+        *ret_fits = gremlin_operand_test(run, option->operand, value);
         return true;
     }
-    asked = traverser_copy(traverser);
+    asked = gremlin_walker_copy(traverser);
     gremlin_value_replace_take(&asked.value, gremlin_value_ref(value));
     asked.on_trail = false;
-    good = part_test(run, option->question, &asked, ret_fits, err);
-    traverser_done(&asked);
+    good = gremlin_part_test(run, option->question, &asked, ret_fits, err);
+    gremlin_walker_done(&asked);
     return good;
 }
 
 /* Gives the traverser to the options of a kind; of OPTION_VALUE, to those that fit. Counts them. */
-static bool options_feed(struct run *run, struct choose *choose, const struct traverser *traverser,
-                         enum option_kind kind, struct gremlin_value value, size_t *fed,
-                         struct error *err)
+static bool options_feed(struct gremlin_run *run, struct choose *choose,
+                         const struct gremlin_walker *traverser, enum option_kind kind,
+                         struct gremlin_value value, size_t *fed, struct error *err)
 {
     for (size_t i = 0; i < choose->count; i++) {
         struct option *option = &choose->options[i];
@@ -340,7 +357,7 @@ static bool options_feed(struct run *run, struct choose *choose, const struct tr
             return false;
         if (!fits)
             continue;
-        part_add(run, option->part, traverser_copy(traverser));
+        gremlin_part_add(run, option->part, gremlin_walker_copy(traverser));
         option->fed = true;
         ++*fed;
         if (choose->named && kind == OPTION_VALUE && run->v38)
@@ -350,8 +367,8 @@ static bool options_feed(struct run *run, struct choose *choose, const struct tr
 }
 
 /* *ret_passes: no option takes it, and it goes on as it is. */
-static bool choose_feed(struct run *run, struct choose *choose, const struct traverser *traverser,
-                        bool *ret_passes, struct error *err)
+static bool choose_feed(struct gremlin_run *run, struct choose *choose,
+                        const struct gremlin_walker *traverser, bool *ret_passes, struct error *err)
 {
     CLEANUP(gremlin_value_unref) struct gremlin_value value = GREMLIN_NOTHING;
     size_t fed = 0;
@@ -367,7 +384,7 @@ static bool choose_feed(struct run *run, struct choose *choose, const struct tra
         if (!fed) {
             if (!run->v38 && choose->named)
                 return FAIL(err, "The provided traverser does not map to a value: %s->%s",
-                            value_shown(run, traverser->value), "choose()");
+                            gremlin_value_shown(run, traverser->value), "choose()");
             *ret_passes = run->v38 && choose->named;
         }
         return true;
@@ -383,42 +400,42 @@ static bool choose_feed(struct run *run, struct choose *choose, const struct tra
     return true;
 }
 
-static bool options_drain(struct run *run, struct choose *choose, struct batch *out,
-                          struct error *err)
+static bool options_drain(struct gremlin_run *run, struct choose *choose,
+                          struct gremlin_walkers *out, struct error *err)
 {
     for (size_t i = 0; i < choose->count; i++) {
-        if (choose->options[i].fed && !part_drain(run, choose->options[i].part, out, err))
+        if (choose->options[i].fed && !gremlin_part_drain(run, choose->options[i].part, out, err))
             return false;
         choose->options[i].fed = false;
     }
     return true;
 }
 
-static bool choose_barrier(struct run *run, struct choose *choose, struct batch *out,
-                           struct error *err)
+static bool choose_barrier(struct gremlin_run *run, struct choose *choose,
+                           struct gremlin_walkers *out, struct error *err)
 {
-    struct step *step = &choose->step;
+    struct gremlin_step *step = &choose->step;
 
     if (step->emitted)
         return true;
     step->emitted = true;
-    if (!step_drain(run, step, &step->pending, err))
+    if (!gremlin_step_drain(run, step, &step->pending, err))
         return false;
     for (; step->at < step->pending.count; step->at++) {
-        struct traverser *item = &step->pending.items[step->at];
+        struct gremlin_walker *item = &step->pending.items[step->at];
         bool passes;
 
         if (!choose_feed(run, choose, item, &passes, err))
             return false;
         if (passes)
-            batch_push(run, out, traverser_copy(item));
-        traverser_done(item);
+            gremlin_walkers_push(run, out, gremlin_walker_copy(item));
+        gremlin_walker_done(item);
     }
     return options_drain(run, choose, out, err);
 }
 
-static bool choose_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                        struct error *err)
+static bool choose_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                        struct gremlin_walkers *out, struct error *err)
 {
     struct choose *choose = (struct choose *)step;
     size_t from = out->count;
@@ -427,61 +444,62 @@ static bool choose_pull(struct run *run, struct step *step, size_t want, struct 
         return choose_barrier(run, choose, out, err);
     for (;;) {
         while (step->at < step->pending.count && out->count - from < want) {
-            struct traverser item = step->pending.items[step->at];
+            struct gremlin_walker item = step->pending.items[step->at];
             bool passes, good;
 
-            step->pending.items[step->at++] = (struct traverser){0};
+            step->pending.items[step->at++] = (struct gremlin_walker){0};
             good = choose_feed(run, choose, &item, &passes, err);
             if (good && passes)
-                batch_push(run, out, traverser_copy(&item));
-            traverser_done(&item);
+                gremlin_walkers_push(run, out, gremlin_walker_copy(&item));
+            gremlin_walker_done(&item);
             if (!good || !options_drain(run, choose, out, err))
                 return false;
         }
         if (out->count > from)
             return true;
-        step_forget_ahead(run, step);
-        batch_clear(&step->pending);
+        gremlin_step_forget_ahead(run, step);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
-        if (!(step->eager ? step_drain(run, step, &step->pending, err)
-                          : step_pull(run, step->previous, want, &step->pending, err)))
+        if (!(step->eager ? gremlin_step_drain(run, step, &step->pending, err)
+                          : gremlin_step_pull(run, step->previous, want, &step->pending, err)))
             return false;
         if (!step->pending.count)
             return true;
-        if (!branches_look_ahead(run, step, err))
+        if (!gremlin_branches_look_ahead(run, step, err))
             return false;
     }
 }
 
-static const struct step_kind step_choose = {
+static const struct gremlin_step_kind step_choose = {
     .name = "choose", .flags = STEP_FILTERS, .pull = choose_pull};
 
-static bool option_add(struct compiler *compiler, struct choose *choose, enum option_kind kind,
-                       struct gremlin_value operand, struct gremlin_value traversal,
-                       struct error *err)
+static bool option_add(struct gremlin_compiler *compiler, struct choose *choose,
+                       enum option_kind kind, struct gremlin_value operand,
+                       struct gremlin_value traversal, struct error *err)
 {
     struct option *option = &choose->options[choose->count];
 
-    if (!argument_is_traversal(traversal))
+    if (!gremlin_argument_is_traversal(traversal))
         return REFUSE(err, "option() takes a traversal");
     option->kind = kind;
     option->operand = operand;
-    if (argument_is_traversal(operand)) {
-        if (!step_child(compiler, &choose->step, operand, (struct part_options){.test = true},
-                        &option->question, err))
+    if (gremlin_argument_is_traversal(operand)) {
+        if (!gremlin_step_child(compiler, &choose->step, operand,
+                                (struct gremlin_part_options){.test = true}, &option->question,
+                                err))
             return false;
-    } else if (!operand_check(compiler, operand, err)) {
+    } else if (!gremlin_operand_check(compiler, operand, err)) {
         return false;
     }
-    if (!step_child(compiler, &choose->step, traversal, (struct part_options){0}, &option->part,
-                    err))
+    if (!gremlin_step_child(compiler, &choose->step, traversal, (struct gremlin_part_options){0},
+                            &option->part, err))
         return false;
     choose->barrier |= option->part->barrier;
     choose->count++;
     return true;
 }
 
-static bool option_compile(struct compiler *compiler, struct choose *choose,
+static bool option_compile(struct gremlin_compiler *compiler, struct choose *choose,
                            const struct gremlin_instruction *in, struct error *err)
 {
     if (in->count == 1)
@@ -498,35 +516,36 @@ static bool option_compile(struct compiler *compiler, struct choose *choose,
     return option_add(compiler, choose, OPTION_VALUE, in->arguments[0], in->arguments[1], err);
 }
 
-static bool choice_compile(struct compiler *compiler, struct raw *raw, struct choose *choose,
-                           bool test, struct error *err)
+static bool choice_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                           struct choose *choose, bool test, struct error *err)
 {
     struct gremlin_value choice = raw->arguments[0];
 
     choose->test = test;
-    if (argument_is_family(choice, GREMLIN_ENUM_T)) {
+    if (gremlin_argument_is_family(choice, GREMLIN_ENUM_T)) {
         choose->token = choice.word;
         return true;
     }
-    if (!argument_is_traversal(choice) && choice.type != GREMLIN_PREDICATE)
-        return argument_wrong(raw, 0, "a traversal, predicate or token", err);
+    if (!gremlin_argument_is_traversal(choice) && choice.type != GREMLIN_PREDICATE)
+        return gremlin_argument_wrong(raw, 0, "a traversal, predicate or token", err);
     /* choose(predicate) with options compares the truth of it */
     if (choice.type == GREMLIN_PREDICATE)
         choose->test = true;
     choose->step.local = true; /* while its own children are: the choice is asked one by one */
-    if (!step_child(compiler, &choose->step, choice, (struct part_options){.test = choose->test},
-                    &choose->choice, err))
+    if (!gremlin_step_child(compiler, &choose->step, choice,
+                            (struct gremlin_part_options){.test = choose->test}, &choose->choice,
+                            err))
         return false;
     choose->step.local = false;
     return true;
 }
 
-static struct option *options_new(struct compiler *compiler, const struct raw *raw)
+static struct option *options_new(struct gremlin_compiler *compiler, const struct gremlin_raw *raw)
 {
     return arena_alloc_zero(compiler->run->arena, (raw->option_count + 2) * sizeof(struct option));
 }
 
-bool compile_choose(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_choose(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct choose *choose = STEP_ADD(compiler, raw, &step_choose, struct choose);
     bool direct = raw->count > 1;
@@ -549,7 +568,7 @@ bool compile_choose(struct compiler *compiler, struct raw *raw, struct error *er
                                          raw->arguments[2], err));
 }
 
-bool compile_branch(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_branch(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct choose *choose = STEP_ADD(compiler, raw, &step_choose, struct choose);
 

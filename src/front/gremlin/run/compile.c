@@ -1,17 +1,17 @@
 /* From instructions to steps. First the modulators are given to the steps they follow (raws), then
  * each raw step is compiled by its row. Infix and() and or() are cut at once: what stands left and
  * right of them becomes children of one filter, as TinkerPop's ConnectiveStrategy has it. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum { PARTS_DEPTH_MAX = 64, OPERATORS_MAX = 400 };
 
-static const struct step_row rows[] = {
+static const struct gremlin_step_row rows[] = {
 #define STEP_ROW(name, compile, min, max, takes) {name, compile, min, max, takes},
 #include "front/gremlin/run/steps.def"
 #undef STEP_ROW
 };
 
-static const struct step_row *row_find(struct slice name)
+static const struct gremlin_step_row *row_find(struct slice name)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (slice_equal(name, slice_of_text(rows[i].name)))
@@ -19,7 +19,8 @@ static const struct step_row *row_find(struct slice name)
     return NULL;
 }
 
-bool compile_refused(struct compiler *compiler UNUSED, struct raw *raw, struct error *err)
+bool compile_refused(struct gremlin_compiler *compiler UNUSED, struct gremlin_raw *raw,
+                     struct error *err)
 {
     return error_set(err, ERROR_NOT_SUPPORTED, "%s() is not offered", raw->row->name);
 }
@@ -31,7 +32,7 @@ struct waiting {
     const struct gremlin_instruction *times, *until, *emit;
 };
 
-static void list_push(struct compiler *compiler, const struct gremlin_instruction ***list,
+static void list_push(struct gremlin_compiler *compiler, const struct gremlin_instruction ***list,
                       size_t *count, const struct gremlin_instruction *in)
 {
     const struct gremlin_instruction **grown =
@@ -43,7 +44,7 @@ static void list_push(struct compiler *compiler, const struct gremlin_instructio
     *list = grown;
 }
 
-static bool labels_add(struct compiler *compiler, struct gremlin_value *labels,
+static bool labels_add(struct gremlin_compiler *compiler, struct gremlin_value *labels,
                        const struct gremlin_instruction *in, struct error *err)
 {
     if (!in->count)
@@ -58,8 +59,8 @@ static bool labels_add(struct compiler *compiler, struct gremlin_value *labels,
     return true;
 }
 
-static bool takes(const struct raw *raw, unsigned what, const struct gremlin_instruction *in,
-                  struct error *err)
+static bool takes(const struct gremlin_raw *raw, unsigned what,
+                  const struct gremlin_instruction *in, struct error *err)
 {
     if (raw && raw->row && raw->row->takes & what)
         return true;
@@ -68,18 +69,23 @@ static bool takes(const struct raw *raw, unsigned what, const struct gremlin_ins
 }
 
 /* addE('x').property('k', 1).to('b'): they belong to the addE() before the properties. */
-static struct raw *ends_owner(struct compiler *compiler, struct raw *last)
+static struct gremlin_raw *ends_owner(struct gremlin_compiler *compiler, struct gremlin_raw *last)
 {
-    while (last > compiler->raws && raw_is(last, "property"))
+    while (last > compiler->raws && gremlin_raw_is(last, "property"))
         last--;
     return last;
 }
 
 /* Is the instruction a modulator? Then it is given to `last`. */
-static bool modulate(struct compiler *compiler, struct raw *last, struct waiting *waiting,
-                     const struct gremlin_instruction *in, bool *ret_taken, struct error *err)
+static bool modulate(struct gremlin_compiler *compiler, struct gremlin_raw *last,
+                     struct waiting *waiting, const struct gremlin_instruction *in, bool *ret_taken,
+                     struct error *err)
 {
-    bool repeated = last && last->row && last->row->takes & TAKES_REPEAT;
+    /* A repeat() takes one emit(), and one until() or times(); a further one is the next
+     * repeat()'s. */
+    bool repeated = last && last->row && last->row->takes & TAKES_REPEAT && !waiting->times &&
+                    !waiting->until && !waiting->emit;
+    bool ends = repeated && !last->times && !last->until;
 
     *ret_taken = true;
     if (slice_equal(in->name, SLICE("by"))) {
@@ -100,17 +106,18 @@ static bool modulate(struct compiler *compiler, struct raw *last, struct waiting
             return false;
         last->from = in;
     } else if (slice_equal(in->name, SLICE("to")) &&
-               !(in->count && argument_is_family(in->arguments[0], GREMLIN_ENUM_DIRECTION))) {
+               !(in->count &&
+                 gremlin_argument_is_family(in->arguments[0], GREMLIN_ENUM_DIRECTION))) {
         last = ends_owner(compiler, last);
         if (!takes(last, TAKES_ENDS, in, err))
             return false;
         last->to = in;
     } else if (slice_equal(in->name, SLICE("times"))) {
-        *(repeated ? &last->times : &waiting->times) = in;
+        *(ends ? &last->times : &waiting->times) = in;
     } else if (slice_equal(in->name, SLICE("until"))) {
-        *(repeated ? &last->until : &waiting->until) = in;
+        *(ends ? &last->until : &waiting->until) = in;
     } else if (slice_equal(in->name, SLICE("emit"))) {
-        *(repeated ? &last->emit : &waiting->emit) = in;
+        *(repeated && !last->emit ? &last->emit : &waiting->emit) = in;
     } else {
         *ret_taken = false;
     }
@@ -126,12 +133,12 @@ static bool arguments_sound(const struct gremlin_instruction *in, struct error *
     return true;
 }
 
-static bool raw_begin(struct compiler *compiler, const struct gremlin_instruction *in,
-                      struct waiting *waiting, struct raw *raw, struct error *err)
+static bool raw_begin(struct gremlin_compiler *compiler, const struct gremlin_instruction *in,
+                      struct waiting *waiting, struct gremlin_raw *raw, struct error *err)
 {
     uint64_t max = compiler->run->options->limits.operators_max;
 
-    *raw = (struct raw){
+    *raw = (struct gremlin_raw){
         .row = row_find(in->name), .in = in, .arguments = in->arguments, .count = in->count};
     if (!raw->row)
         return REFUSE(err, "Gremlin Query Compilation Error: Unable to find any method '%.*s'",
@@ -154,16 +161,17 @@ static bool raw_begin(struct compiler *compiler, const struct gremlin_instructio
     return true;
 }
 
-static bool raws_of(struct compiler *compiler, const struct gremlin_traversal *traversal,
+static bool raws_of(struct gremlin_compiler *compiler, const struct gremlin_traversal *traversal,
                     struct gremlin_value *start_labels, struct error *err)
 {
     const struct gremlin_instructions *steps = &traversal->steps;
     struct waiting waiting = {0};
 
-    compiler->raws = ARENA_ARRAY(compiler->run->arena, struct raw, (size_t)steps->count + 1);
+    compiler->raws =
+        ARENA_ARRAY(compiler->run->arena, struct gremlin_raw, (size_t)steps->count + 1);
     for (size_t i = 0; i < steps->count; i++) {
         const struct gremlin_instruction *in = &steps->items[i];
-        struct raw *last = compiler->count ? &compiler->raws[compiler->count - 1] : NULL;
+        struct gremlin_raw *last = compiler->count ? &compiler->raws[compiler->count - 1] : NULL;
         bool taken;
 
         if (!arguments_sound(in, err))
@@ -188,68 +196,70 @@ static bool raws_of(struct compiler *compiler, const struct gremlin_traversal *t
 
 /* --- Parts ----------------------------------------------------------------------------------- */
 
-static struct part *part_new(struct compiler *compiler)
+static struct gremlin_part *part_new(struct gremlin_compiler *compiler)
 {
-    struct part *part = ARENA_NEW(compiler->run->arena, struct part);
+    struct gremlin_part *part = ARENA_NEW(compiler->run->arena, struct gremlin_part);
 
     compiler->part = part;
-    part->start = part->end = step_add(compiler, NULL, &step_start, sizeof(struct step));
+    part->start = part->end =
+        gremlin_step_add(compiler, NULL, &step_start, sizeof(struct gremlin_step));
     return part;
 }
 
-static bool compile_raw(struct compiler *compiler, struct raw *raw, struct error *err)
+static bool compile_raw(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                        struct error *err)
 {
-    struct step *before = compiler->part->end;
+    struct gremlin_step *before = compiler->part->end;
 
     if (!raw->row->compile(compiler, raw, err))
         return false;
     /* A step may be nothing at all, or belong to what was there: its labels do, too. */
-    struct step *last = compiler->part->end;
+    struct gremlin_step *last = compiler->part->end;
 
     if (!gremlin_is_null(raw->labels)) {
         if (gremlin_is_null(last->labels) && last != before)
             last->labels = raw->labels;
         else {
-            STEP_ADD(compiler, raw, &step_identity, struct step);
+            STEP_ADD(compiler, raw, &step_identity, struct gremlin_step);
             compiler->part->end->labels = raw->labels;
         }
     }
-    if (raw->by_count && !raw->by_taken && !step_bys(compiler, raw, last, err))
+    if (raw->by_count && !raw->by_taken && !gremlin_step_bys(compiler, raw, last, err))
         return false;
     return true;
 }
 
-static bool raws_compile(struct compiler *compiler, struct error *err);
+static bool raws_compile(struct gremlin_compiler *compiler, struct error *err);
 
 /* One side of and() or or(): raws from `from` on, as a child of its own. */
-static bool side_compile(struct compiler *compiler, size_t from, size_t count,
-                         struct part **ret_part, struct error *err)
+static bool side_compile(struct gremlin_compiler *compiler, size_t from, size_t count,
+                         struct gremlin_part **ret_part, struct error *err)
 {
-    struct compiler side = {.run = compiler->run,
-                            .outer = compiler,
-                            .raws = compiler->raws + from,
-                            .count = count,
-                            .loops = compiler->loops,
-                            .test = true,
-                            .plain = compiler->plain,
-                            .depth = compiler->depth + 1};
+    struct gremlin_compiler side = {.run = compiler->run,
+                                    .outer = compiler,
+                                    .raws = compiler->raws + from,
+                                    .count = count,
+                                    .loops = compiler->loops,
+                                    .test = true,
+                                    .plain = compiler->plain,
+                                    .depth = compiler->depth + 1};
 
     *ret_part = part_new(&side);
     return raws_compile(&side, err);
 }
 
-static bool raw_infix(const struct raw *raw, const char *name)
+static bool raw_infix(const struct gremlin_raw *raw, const char *name)
 {
-    return !raw->count && raw_is(raw, name);
+    return !raw->count && gremlin_raw_is(raw, name);
 }
 
 struct logic_parts {
-    struct part *parts[64];
+    struct gremlin_part *parts[64];
     size_t count;
 };
 
-static bool sides_compile(struct compiler *compiler, size_t from, size_t count, const char *name,
-                          struct logic_parts *sides, struct error *err)
+static bool sides_compile(struct gremlin_compiler *compiler, size_t from, size_t count,
+                          const char *name, struct logic_parts *sides, struct error *err)
 {
     size_t begin = from;
 
@@ -265,26 +275,38 @@ static bool sides_compile(struct compiler *compiler, size_t from, size_t count, 
     return true;
 }
 
-bool add_logic(struct compiler *compiler, const struct raw *raw, bool all, struct part **parts,
-               size_t count);
+bool gremlin_add_logic(struct gremlin_compiler *compiler, const struct gremlin_raw *raw, bool all,
+                       struct gremlin_part **parts, size_t count);
 
 /* or() binds less than and(): cut there first, each side cuts itself further. */
-static bool infix_compile(struct compiler *compiler, size_t from, const char *name,
+static bool infix_compile(struct gremlin_compiler *compiler, size_t from, const char *name,
                           struct error *err)
 {
     struct logic_parts *sides = ARENA_NEW(compiler->run->arena, struct logic_parts);
 
     return sides_compile(compiler, from, compiler->count - from, name, sides, err) &&
-           add_logic(compiler, &compiler->raws[from], strcmp(name, "and") == 0, sides->parts,
-                     sides->count);
+           gremlin_add_logic(compiler, &compiler->raws[from], strcmp(name, "and") == 0,
+                             sides->parts, sides->count);
 }
 
-static bool raw_starts(const struct raw *raw)
+static bool raw_starts(const struct gremlin_raw *raw)
 {
-    return raw_is(raw, "V") || raw_is(raw, "E") || raw_is(raw, "inject");
+    return gremlin_raw_is(raw, "V") || gremlin_raw_is(raw, "E") || gremlin_raw_is(raw, "inject");
 }
 
-static bool raws_compile(struct compiler *compiler, struct error *err)
+/* The first step alone: what follows it is the operand of an infix step, not its condition. */
+static bool source_compile(struct gremlin_compiler *compiler, struct error *err)
+{
+    size_t count = compiler->count;
+    bool good;
+
+    compiler->count = 1;
+    good = compile_raw(compiler, &compiler->raws[0], err);
+    compiler->count = count;
+    return good;
+}
+
+static bool raws_compile(struct gremlin_compiler *compiler, struct error *err)
 {
     size_t base = compiler->count && !compiler->outer && raw_starts(&compiler->raws[0]);
 
@@ -297,7 +319,7 @@ static bool raws_compile(struct compiler *compiler, struct error *err)
             any = raw_infix(&compiler->raws[j], "or");
         if (!any && !raw_infix(&compiler->raws[i], "and"))
             continue;
-        if (base && !compile_raw(compiler, &compiler->raws[0], err))
+        if (base && !source_compile(compiler, err))
             return false;
         return infix_compile(compiler, base, any ? "or" : "and", err);
     }
@@ -309,12 +331,12 @@ static bool raws_compile(struct compiler *compiler, struct error *err)
 
 /* Where the order of traversers does not show further on, those that are alike may be put together
  * before they are expanded. */
-static void part_merges(struct part *part, bool free)
+static void part_merges(struct gremlin_part *part, bool free)
 {
-    struct step *steps[1024];
+    struct gremlin_step *steps[1024];
     size_t count = 0;
 
-    for (struct step *step = part->start; step && count < 1024; step = step->next)
+    for (struct gremlin_step *step = part->start; step && count < 1024; step = step->next)
         steps[count++] = step;
     while (count--) {
         uint32_t flags = steps[count]->kind->flags;
@@ -335,18 +357,20 @@ static bool labels_one(struct gremlin_value labels, struct slice *ret_label)
     return true;
 }
 
-bool compile_part(const struct compiler *outer, const struct gremlin_traversal *traversal,
-                  struct part_options options, struct part **ret_part, struct error *err)
+bool gremlin_compile_part(const struct gremlin_compiler *outer,
+                          const struct gremlin_traversal *traversal,
+                          struct gremlin_part_options options, struct gremlin_part **ret_part,
+                          struct error *err)
 {
-    struct compiler compiler = {.run = outer->run,
-                                .outer = outer->part ? outer : NULL,
-                                .loops = options.loops ? options.loops : outer->loops,
-                                .test = options.test,
-                                .plain = options.plain || outer->plain,
-                                .depth = outer->depth + 1};
-    struct part *part = part_new(&compiler);
+    struct gremlin_compiler compiler = {.run = outer->run,
+                                        .outer = outer->part ? outer : NULL,
+                                        .loops = options.loops ? options.loops : outer->loops,
+                                        .test = options.test,
+                                        .plain = options.plain || outer->plain,
+                                        .depth = outer->depth + 1};
+    struct gremlin_part *part = part_new(&compiler);
     struct gremlin_value start = GREMLIN_NOTHING;
-    struct raw *last;
+    struct gremlin_raw *last;
 
     part->traversal = traversal;
     compiler.where = options.where;
@@ -360,41 +384,43 @@ bool compile_part(const struct compiler *outer, const struct gremlin_traversal *
         if (last)
             last->labels = GREMLIN_NOTHING;
         if (options.where && part->first_label.data)
-            add_where_end(&compiler, part->first_label, true);
+            gremlin_add_where_end(&compiler, part->first_label, true);
     } else {
         part->start->labels = start;
     }
     if (!raws_compile(&compiler, err))
         return false;
     if (options.where && part->last_label.data)
-        add_where_end(&compiler, part->last_label, false);
+        gremlin_add_where_end(&compiler, part->last_label, false);
     part_merges(part, options.test);
     *ret_part = part;
     return true;
 }
 
-bool compile_argument(const struct compiler *outer, struct gremlin_value argument,
-                      struct part_options options, struct part **ret_part, struct error *err)
+bool gremlin_compile_argument(const struct gremlin_compiler *outer, struct gremlin_value argument,
+                              struct gremlin_part_options options, struct gremlin_part **ret_part,
+                              struct error *err)
 {
     if (argument.type == GREMLIN_TRAVERSAL)
-        return compile_part(outer, argument_traversal(argument), options, ret_part, err);
-    struct compiler compiler = {
+        return gremlin_compile_part(outer, gremlin_argument_traversal(argument), options, ret_part,
+                                    err);
+    struct gremlin_compiler compiler = {
         .run = outer->run, .outer = outer, .test = options.test, .depth = outer->depth + 1};
 
     *ret_part = part_new(&compiler);
     if (argument.type == GREMLIN_PREDICATE)
-        return add_is(&compiler, NULL, argument, err);
-    return add_constant(&compiler, NULL, argument);
+        return gremlin_add_is(&compiler, NULL, argument, err);
+    return gremlin_add_constant(&compiler, NULL, argument);
 }
 
 /* --- Steps ----------------------------------------------------------------------------------- */
 
-void *step_add(struct compiler *compiler, const struct raw *raw, const struct step_kind *kind,
-               size_t size)
+void *gremlin_step_add(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                       const struct gremlin_step_kind *kind, size_t size)
 {
-    struct run *run = compiler->run;
-    struct part *part = compiler->part;
-    struct step *step = arena_alloc_zero(run->arena, size);
+    struct gremlin_run *run = compiler->run;
+    struct gremlin_part *part = compiler->part;
+    struct gremlin_step *step = arena_alloc_zero(run->arena, size);
 
     step->kind = kind;
     step->part = part;
@@ -425,9 +451,10 @@ void *step_add(struct compiler *compiler, const struct raw *raw, const struct st
 }
 
 /* What a child does, its owner does. */
-static void flags_inherit(struct run *run, struct step *step, const struct part *part)
+static void flags_inherit(struct gremlin_run *run, struct gremlin_step *step,
+                          const struct gremlin_part *part)
 {
-    struct part *owner = step->part;
+    struct gremlin_part *owner = step->part;
 
     owner->writes |= part->writes;
     owner->side_effects |= part->side_effects;
@@ -442,10 +469,11 @@ static void flags_inherit(struct run *run, struct step *step, const struct part 
         run->bulks = false;
 }
 
-void step_own(struct compiler *compiler, struct step *step, struct part *part)
+void gremlin_step_own(struct gremlin_compiler *compiler, struct gremlin_step *step,
+                      struct gremlin_part *part)
 {
-    struct part **grown =
-        ARENA_ARRAY(compiler->run->arena, struct part *, step->part_count + 1);
+    struct gremlin_part **grown =
+        ARENA_ARRAY(compiler->run->arena, struct gremlin_part *, step->part_count + 1);
 
     if (step->part_count)
         memcpy(grown, step->parts, step->part_count * sizeof *grown);
@@ -454,20 +482,21 @@ void step_own(struct compiler *compiler, struct step *step, struct part *part)
     flags_inherit(compiler->run, step, part);
 }
 
-bool step_child(struct compiler *compiler, struct step *step, struct gremlin_value argument,
-                struct part_options options, struct part **ret_part, struct error *err)
+bool gremlin_step_child(struct gremlin_compiler *compiler, struct gremlin_step *step,
+                        struct gremlin_value argument, struct gremlin_part_options options,
+                        struct gremlin_part **ret_part, struct error *err)
 {
-    if (!compile_argument(compiler, argument, options, ret_part, err))
+    if (!gremlin_compile_argument(compiler, argument, options, ret_part, err))
         return false;
-    step_own(compiler, step, *ret_part);
+    gremlin_step_own(compiler, step, *ret_part);
     return true;
 }
 
 /* --- by() ------------------------------------------------------------------------------------ */
 
-static bool by_order(struct gremlin_value word, struct by *by, struct error *err)
+static bool by_order(struct gremlin_value word, struct gremlin_by *by, struct error *err)
 {
-    if (!argument_is_family(word, GREMLIN_ENUM_ORDER))
+    if (!gremlin_argument_is_family(word, GREMLIN_ENUM_ORDER))
         return REFUSE(err, "by(): the second argument is asc, desc or shuffle");
     switch (gremlin_word_canonical(word.word.word)) {
     case GREMLIN_ORDER_DESC:
@@ -484,8 +513,8 @@ static bool by_order(struct gremlin_value word, struct by *by, struct error *err
 }
 
 /* by(values('name')) and the like are keys: no child is run for them. */
-static bool by_plain(struct compiler *compiler, const struct gremlin_traversal *traversal,
-                     struct by *by)
+static bool by_plain(struct gremlin_compiler *compiler, const struct gremlin_traversal *traversal,
+                     struct gremlin_by *by)
 {
     const struct gremlin_instruction *in = traversal->steps.items;
 
@@ -497,10 +526,10 @@ static bool by_plain(struct compiler *compiler, const struct gremlin_traversal *
     return false;
 }
 
-bool compile_by(struct compiler *compiler, const struct gremlin_instruction *in, struct by *ret_by,
-                struct error *err)
+bool gremlin_compile_by(struct gremlin_compiler *compiler, const struct gremlin_instruction *in,
+                        struct gremlin_by *ret_by, struct error *err)
 {
-    struct by by = {.kind = BY_IDENTITY, .productive = compiler->run->productive};
+    struct gremlin_by by = {.kind = BY_IDENTITY, .productive = compiler->run->productive};
     const struct gremlin_value *first = in->count ? &in->arguments[0] : NULL;
 
     if (in->count > 2)
@@ -512,20 +541,20 @@ bool compile_by(struct compiler *compiler, const struct gremlin_instruction *in,
     } else if (gremlin_is_string(*first)) {
         by.kind = BY_KEY;
         by.key = slice_keep(compiler, gremlin_bytes(*first));
-    } else if (argument_is_family(*first, GREMLIN_ENUM_T)) {
+    } else if (gremlin_argument_is_family(*first, GREMLIN_ENUM_T)) {
         by.kind = BY_TOKEN;
         by.word = first->word;
-    } else if (argument_is_family(*first, GREMLIN_ENUM_COLUMN)) {
+    } else if (gremlin_argument_is_family(*first, GREMLIN_ENUM_COLUMN)) {
         by.kind = BY_COLUMN;
         by.word = first->word;
-    } else if (argument_is_family(*first, GREMLIN_ENUM_ORDER)) {
+    } else if (gremlin_argument_is_family(*first, GREMLIN_ENUM_ORDER)) {
         if (!by_order(*first, &by, err))
             return false;
     } else if (first->type == GREMLIN_TRAVERSAL) {
-        if (!by_plain(compiler, argument_traversal(*first), &by)) {
+        if (!by_plain(compiler, gremlin_argument_traversal(*first), &by)) {
             by.kind = BY_PART;
-            if (!compile_part(compiler, argument_traversal(*first), (struct part_options){0},
-                              &by.part, err))
+            if (!gremlin_compile_part(compiler, gremlin_argument_traversal(*first),
+                                      (struct gremlin_part_options){0}, &by.part, err))
                 return false;
         }
     } else {
@@ -536,12 +565,13 @@ bool compile_by(struct compiler *compiler, const struct gremlin_instruction *in,
     return true;
 }
 
-bool step_bys(struct compiler *compiler, struct raw *raw, struct step *step, struct error *err)
+bool gremlin_step_bys(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                      struct gremlin_step *step, struct error *err)
 {
     raw->by_taken = true;
-    step->by = ARENA_ARRAY(compiler->run->arena, struct by, raw->by_count + 1);
+    step->by = ARENA_ARRAY(compiler->run->arena, struct gremlin_by, raw->by_count + 1);
     for (size_t i = 0; i < raw->by_count; i++) {
-        if (!compile_by(compiler, raw->by[i], &step->by[i], err))
+        if (!gremlin_compile_by(compiler, raw->by[i], &step->by[i], err))
             return false;
         step->by_count++;
         if (step->by[i].part)
@@ -553,32 +583,35 @@ bool step_bys(struct compiler *compiler, struct raw *raw, struct step *step, str
 
 /* --- Arguments ------------------------------------------------------------------------------- */
 
-struct slice slice_keep(struct compiler *compiler, struct slice text)
+struct slice slice_keep(struct gremlin_compiler *compiler, struct slice text)
 {
     return arena_copy(compiler->run->arena, text);
 }
 
-bool argument_is_traversal(struct gremlin_value value)
+bool gremlin_argument_is_traversal(struct gremlin_value value)
 {
     return value.type == GREMLIN_TRAVERSAL;
 }
 
-bool argument_wrong(const struct raw *raw, size_t index, const char *what, struct error *err)
+bool gremlin_argument_wrong(const struct gremlin_raw *raw, size_t index, const char *what,
+                            struct error *err)
 {
     return REFUSE(err, "%s(): argument %zu must be %s, not %s", raw->row->name, index + 1, what,
                   index < raw->count ? gremlin_type_name(raw->arguments[index].type) : "missing");
 }
 
-bool argument_text(const struct raw *raw, size_t index, struct slice *ret_text, struct error *err)
+bool gremlin_argument_text(const struct gremlin_raw *raw, size_t index, struct slice *ret_text,
+                           struct error *err)
 {
     if (index >= raw->count || !gremlin_is_string(raw->arguments[index]))
-        return argument_wrong(raw, index, "a string", err);
+        return gremlin_argument_wrong(raw, index, "a string", err);
     *ret_text = gremlin_bytes(raw->arguments[index]);
     return true;
 }
 
-bool argument_texts(struct compiler *compiler, const struct raw *raw, size_t from,
-                    const struct slice **ret_texts, size_t *ret_count, struct error *err)
+bool gremlin_argument_texts(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                            size_t from, const struct slice **ret_texts, size_t *ret_count,
+                            struct error *err)
 {
     struct slice *texts = ARENA_ARRAY(compiler->run->arena, struct slice, raw->count + 1);
     size_t count = 0;
@@ -586,7 +619,7 @@ bool argument_texts(struct compiler *compiler, const struct raw *raw, size_t fro
     for (size_t i = from; i < raw->count; i++) {
         if (gremlin_is_null(raw->arguments[i]))
             continue; /* no key is null */
-        if (!argument_text(raw, i, &texts[count++], err))
+        if (!gremlin_argument_text(raw, i, &texts[count++], err))
             return false;
     }
     *ret_texts = texts;
@@ -594,47 +627,48 @@ bool argument_texts(struct compiler *compiler, const struct raw *raw, size_t fro
     return true;
 }
 
-bool argument_whole(const struct raw *raw, size_t index, int64_t *ret_number, struct error *err)
+bool gremlin_argument_whole(const struct gremlin_raw *raw, size_t index, int64_t *ret_number,
+                            struct error *err)
 {
     if (index >= raw->count || !gremlin_is_number(raw->arguments[index]) ||
         !gremlin_number_long(raw->arguments[index], ret_number))
-        return argument_wrong(raw, index, "a whole number", err);
+        return gremlin_argument_wrong(raw, index, "a whole number", err);
     return true;
 }
 
-bool argument_local(const struct raw *raw, size_t *ret_from)
+bool gremlin_argument_local(const struct gremlin_raw *raw, size_t *ret_from)
 {
-    *ret_from = raw->count && argument_is_family(raw->arguments[0], GREMLIN_ENUM_SCOPE);
+    *ret_from = raw->count && gremlin_argument_is_family(raw->arguments[0], GREMLIN_ENUM_SCOPE);
     return *ret_from && gremlin_is_word(raw->arguments[0], GREMLIN_SCOPE_LOCAL);
 }
 
-const struct raw *raw_next(const struct compiler *compiler)
+const struct gremlin_raw *gremlin_raw_next(const struct gremlin_compiler *compiler)
 {
     return compiler->index + 1 < compiler->count ? &compiler->raws[compiler->index + 1] : NULL;
 }
 
-bool raw_is(const struct raw *raw, const char *name)
+bool gremlin_raw_is(const struct gremlin_raw *raw, const char *name)
 {
     return raw && raw->row && strcmp(raw->row->name, name) == 0;
 }
 
-static bool raw_in(const struct raw *raw, const char *const *names)
+static bool raw_in(const struct gremlin_raw *raw, const char *const *names)
 {
     for (; *names; names++)
-        if (raw_is(raw, *names))
+        if (gremlin_raw_is(raw, *names))
             return true;
     return false;
 }
 
-bool heads_suffice(const struct compiler *compiler)
+bool gremlin_heads_suffice(const struct gremlin_compiler *compiler)
 {
-    static const char *const enough[] = {"out",   "in",    "both", "outE",  "inE",
-                                         "bothE", "id",    "label", "count", NULL};
-    static const char *const through[] = {"dedup", "limit",      "range",      "skip",
-                                          "tail",  "simplePath", "cyclicPath", "barrier", NULL};
+    static const char *const enough[] = {"out",   "in", "both",  "outE",  "inE",
+                                         "bothE", "id", "label", "count", NULL};
+    static const char *const through[] = {"dedup",      "limit",      "range",   "skip", "tail",
+                                          "simplePath", "cyclicPath", "barrier", NULL};
 
     for (size_t i = compiler->index + 1; i < compiler->count; i++) {
-        const struct raw *raw = &compiler->raws[i];
+        const struct gremlin_raw *raw = &compiler->raws[i];
 
         if (raw_in(raw, enough))
             return true;
@@ -648,7 +682,8 @@ bool heads_suffice(const struct compiler *compiler)
 
 static bool value_writes(struct gremlin_value value)
 {
-    return value.type == GREMLIN_TRAVERSAL && gremlin_traversal_writes(argument_traversal(value));
+    return value.type == GREMLIN_TRAVERSAL &&
+           gremlin_traversal_writes(gremlin_argument_traversal(value));
 }
 
 bool gremlin_traversal_writes(const struct gremlin_traversal *traversal)

@@ -1,19 +1,19 @@
 /* asNumber, asBool, asDate, dateAdd, dateDiff. Dates are Dates up to 3.7 and date-times with an
  * offset from 3.8 on. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 #include "front/gremlin/value/big.h"
 
 /* --- Numbers and truth ----------------------------------------------------------------------- */
 
 struct as_number {
-    struct step step;
+    struct gremlin_step step;
     bool typed;
     enum gremlin_type type;
 };
 
-static bool number_of_text(struct run *run, struct slice text, struct gremlin_value *ret_number,
-                           struct error *err)
+static bool number_of_text(struct gremlin_run *run, struct slice text,
+                           struct gremlin_value *ret_number, struct error *err)
 {
     bool whole = text.len > 0;
     struct gremlin_value made;
@@ -35,12 +35,13 @@ static bool number_of_text(struct run *run, struct slice text, struct gremlin_va
         }
         return true;
     }
-    return FAIL(err, "Can't parse string '%.*s' as number.",
-                (int)(text.len < 200 ? text.len : 200), (const char *)text.data);
+    return FAIL(err, "Can't parse string '%.*s' as number.", (int)(text.len < 200 ? text.len : 200),
+                (const char *)text.data);
 }
 
-static bool as_number_one(struct run *run, struct step *step, struct traverser *traverser,
-                          bool *ret_keep UNUSED, struct error *err)
+static bool as_number_one(struct gremlin_run *run, struct gremlin_step *step,
+                          struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                          struct error *err)
 {
     const struct as_number *self = (struct as_number *)step;
     struct gremlin_value number, cast, value = traverser->value;
@@ -65,11 +66,11 @@ static bool as_number_one(struct run *run, struct step *step, struct traverser *
             return false;
         number = cast;
     }
-    traverser_set(run, traverser, number, step);
+    gremlin_walker_set(run, traverser, number, step);
     return true;
 }
 
-static const struct step_kind step_as_number = {.name = "asNumber", .one = as_number_one};
+static const struct gremlin_step_kind step_as_number = {.name = "asNumber", .one = as_number_one};
 
 static bool number_type(enum gremlin_enum_word word, enum gremlin_type *ret_type)
 {
@@ -77,9 +78,12 @@ static bool number_type(enum gremlin_enum_word word, enum gremlin_type *ret_type
         enum gremlin_enum_word word;
         enum gremlin_type type;
     } types[] = {
-        {GREMLIN_GTYPE_BYTE, GREMLIN_BYTE},           {GREMLIN_GTYPE_SHORT, GREMLIN_SHORT},
-        {GREMLIN_GTYPE_INT, GREMLIN_INT},             {GREMLIN_GTYPE_LONG, GREMLIN_LONG},
-        {GREMLIN_GTYPE_FLOAT, GREMLIN_FLOAT},         {GREMLIN_GTYPE_DOUBLE, GREMLIN_DOUBLE},
+        {GREMLIN_GTYPE_BYTE, GREMLIN_BYTE},
+        {GREMLIN_GTYPE_SHORT, GREMLIN_SHORT},
+        {GREMLIN_GTYPE_INT, GREMLIN_INT},
+        {GREMLIN_GTYPE_LONG, GREMLIN_LONG},
+        {GREMLIN_GTYPE_FLOAT, GREMLIN_FLOAT},
+        {GREMLIN_GTYPE_DOUBLE, GREMLIN_DOUBLE},
         {GREMLIN_GTYPE_BIGINT, GREMLIN_BIG_INTEGER},
         {GREMLIN_GTYPE_BIGDECIMAL, GREMLIN_BIG_DECIMAL},
     };
@@ -92,21 +96,22 @@ static bool number_type(enum gremlin_enum_word word, enum gremlin_type *ret_type
     return false;
 }
 
-bool compile_as_number(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_as_number(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                       struct error *err)
 {
     struct as_number *self = STEP_ADD(compiler, raw, &step_as_number, struct as_number);
 
     if (!raw->count)
         return true;
     self->typed = true;
-    if (!argument_is_family(raw->arguments[0], GREMLIN_ENUM_GTYPE) ||
+    if (!gremlin_argument_is_family(raw->arguments[0], GREMLIN_ENUM_GTYPE) ||
         !number_type(raw->arguments[0].word.word, &self->type))
-        return argument_wrong(raw, 0, "a GType that is a number", err);
+        return gremlin_argument_wrong(raw, 0, "a GType that is a number", err);
     return true;
 }
 
-static bool as_bool_one(struct run *run, struct step *step, struct traverser *traverser,
-                        bool *ret_keep UNUSED, struct error *err)
+static bool as_bool_one(struct gremlin_run *run, struct gremlin_step *step,
+                        struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     struct gremlin_value value = traverser->value;
     bool truth;
@@ -124,17 +129,18 @@ static bool as_bool_one(struct run *run, struct step *step, struct traverser *tr
                slice_equal_nocase(gremlin_bytes(value), SLICE("false"))) {
         truth = false;
     } else {
-        return FAIL(err, "Can't parse %s as boolean.", value_shown(run, value));
+        return FAIL(err, "Can't parse %s as boolean.", gremlin_value_shown(run, value));
     }
-    traverser_set(run, traverser, gremlin_boolean(truth), step);
+    gremlin_walker_set(run, traverser, gremlin_boolean(truth), step);
     return true;
 }
 
-static const struct step_kind step_as_bool = {.name = "asBool", .one = as_bool_one};
+static const struct gremlin_step_kind step_as_bool = {.name = "asBool", .one = as_bool_one};
 
-bool compile_as_bool(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_as_bool(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                     struct error *err UNUSED)
 {
-    STEP_ADD(compiler, raw, &step_as_bool, struct step);
+    STEP_ADD(compiler, raw, &step_as_bool, struct gremlin_step);
     return true;
 }
 
@@ -149,12 +155,12 @@ static bool date_ms(struct gremlin_value value, int64_t *ret_ms)
     }
     if (value.type != GREMLIN_DATE_TIME)
         return false;
-    *ret_ms = gremlin_date_time(value)->seconds * 1000 +
-              gremlin_date_time(value)->nanoseconds / 1000000;
+    *ret_ms =
+        gremlin_date_time(value)->seconds * 1000 + gremlin_date_time(value)->nanoseconds / 1000000;
     return true;
 }
 
-static struct gremlin_value date_new(struct run *run, int64_t seconds, int32_t nanoseconds,
+static struct gremlin_value date_new(struct gremlin_run *run, int64_t seconds, int32_t nanoseconds,
                                      int32_t offset)
 {
     if (run->v38)
@@ -162,8 +168,8 @@ static struct gremlin_value date_new(struct run *run, int64_t seconds, int32_t n
     return gremlin_date(seconds * 1000 + nanoseconds / 1000000);
 }
 
-static bool as_date_one(struct run *run, struct step *step, struct traverser *traverser,
-                        bool *ret_keep UNUSED, struct error *err)
+static bool as_date_one(struct gremlin_run *run, struct gremlin_step *step,
+                        struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     struct gremlin_value value = traverser->value;
     int64_t seconds, ms;
@@ -177,29 +183,30 @@ static bool as_date_one(struct run *run, struct step *step, struct traverser *tr
         offset = 0;
     } else if (!gremlin_is_string(value) ||
                !gremlin_date_time_parse(gremlin_bytes(value), &seconds, &nanoseconds, &offset)) {
-        return FAIL(err, "Can't parse %s as Date.", value_shown(run, value));
+        return FAIL(err, "Can't parse %s as Date.", gremlin_value_shown(run, value));
     }
-    traverser_set(run, traverser, date_new(run, seconds, nanoseconds, offset), step);
+    gremlin_walker_set(run, traverser, date_new(run, seconds, nanoseconds, offset), step);
     return true;
 }
 
-static const struct step_kind step_as_date = {.name = "asDate", .one = as_date_one};
+static const struct gremlin_step_kind step_as_date = {.name = "asDate", .one = as_date_one};
 
-bool compile_as_date(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_as_date(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                     struct error *err UNUSED)
 {
-    STEP_ADD(compiler, raw, &step_as_date, struct step);
+    STEP_ADD(compiler, raw, &step_as_date, struct gremlin_step);
     return true;
 }
 
 struct date_step {
-    struct step step;
+    struct gremlin_step step;
     int64_t seconds; /* of dateAdd */
     struct gremlin_value other;
-    struct part *part;
+    struct gremlin_part *part;
 };
 
-static bool date_add_one(struct run *run, struct step *step, struct traverser *traverser,
-                         bool *ret_keep UNUSED, struct error *err)
+static bool date_add_one(struct gremlin_run *run, struct gremlin_step *step,
+                         struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     int64_t added = ((struct date_step *)step)->seconds, sum;
     struct gremlin_value value = traverser->value;
@@ -209,8 +216,9 @@ static bool date_add_one(struct run *run, struct step *step, struct traverser *t
 
         if (__builtin_add_overflow(date->seconds, added, &sum))
             return FAIL(err, "dateAdd(): the date is out of range");
-        traverser_set(run, traverser,
-                      gremlin_date_time_new(run->heap, sum, date->nanoseconds, date->offset), step);
+        gremlin_walker_set(run, traverser,
+                           gremlin_date_time_new(run->heap, sum, date->nanoseconds, date->offset),
+                           step);
         return true;
     }
     if (value.type != GREMLIN_DATE && value.type != GREMLIN_TIMESTAMP)
@@ -219,13 +227,13 @@ static bool date_add_one(struct run *run, struct step *step, struct traverser *t
     if (__builtin_mul_overflow(added, 1000, &added) ||
         __builtin_add_overflow(value.integer, added, &sum))
         return FAIL(err, "dateAdd(): the date is out of range");
-    traverser_set(run, traverser, gremlin_integer(value.type, sum), step);
+    gremlin_walker_set(run, traverser, gremlin_integer(value.type, sum), step);
     return true;
 }
 
-static const struct step_kind step_date_add = {.name = "dateAdd", .one = date_add_one};
+static const struct gremlin_step_kind step_date_add = {.name = "dateAdd", .one = date_add_one};
 
-bool compile_date_add(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_date_add(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     static const struct {
         enum gremlin_enum_word word;
@@ -237,9 +245,9 @@ bool compile_date_add(struct compiler *compiler, struct raw *raw, struct error *
     struct date_step *self = STEP_ADD(compiler, raw, &step_date_add, struct date_step);
     int64_t count;
 
-    if (!argument_is_family(raw->arguments[0], GREMLIN_ENUM_DT))
-        return argument_wrong(raw, 0, "a DT", err);
-    if (!argument_whole(raw, 1, &count, err))
+    if (!gremlin_argument_is_family(raw->arguments[0], GREMLIN_ENUM_DT))
+        return gremlin_argument_wrong(raw, 0, "a DT", err);
+    if (!gremlin_argument_whole(raw, 1, &count, err))
         return false;
     for (size_t i = 0; i < 4; i++)
         if (raw->arguments[0].word.word == units[i].word &&
@@ -248,8 +256,9 @@ bool compile_date_add(struct compiler *compiler, struct raw *raw, struct error *
     return true;
 }
 
-static bool date_diff_one(struct run *run, struct step *step, struct traverser *traverser,
-                          bool *ret_keep UNUSED, struct error *err)
+static bool date_diff_one(struct gremlin_run *run, struct gremlin_step *step,
+                          struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                          struct error *err)
 {
     struct date_step *self = (struct date_step *)step;
     struct gremlin_value other = gremlin_value_ref(self->other);
@@ -259,7 +268,7 @@ static bool date_diff_one(struct run *run, struct step *step, struct traverser *
     if (!date_ms(traverser->value, &a))
         return FAIL(err, "dateDiff accept only Date or OffsetDateTime, encountered %s",
                     gremlin_type_name(traverser->value.type));
-    if (self->part && !part_value(run, self->part, traverser, &other, &found, err))
+    if (self->part && !gremlin_part_value(run, self->part, traverser, &other, &found, err))
         return false;
     if (!found || gremlin_is_null(other)) {
         b = 0;
@@ -276,26 +285,28 @@ static bool date_diff_one(struct run *run, struct step *step, struct traverser *
     a -= b;
     if (!run->v38)
         a = a / 1000 - (a % 1000 < 0);
-    traverser_set(run, traverser, gremlin_long(a), step);
+    gremlin_walker_set(run, traverser, gremlin_long(a), step);
     return true;
 }
 
-static const struct step_kind step_date_diff = {.name = "dateDiff", .one = date_diff_one};
+static const struct gremlin_step_kind step_date_diff = {.name = "dateDiff", .one = date_diff_one};
 
-bool compile_date_diff(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_date_diff(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                       struct error *err)
 {
     struct date_step *self = STEP_ADD(compiler, raw, &step_date_diff, struct date_step);
     int64_t ms;
 
     self->step.local = true;
     self->other = raw->arguments[0];
-    if (argument_is_traversal(self->other)) {
+    if (gremlin_argument_is_traversal(self->other)) {
         struct gremlin_value child = self->other;
 
         self->other = GREMLIN_NOTHING;
-        return step_child(compiler, &self->step, child, (struct part_options){0}, &self->part, err);
+        return gremlin_step_child(compiler, &self->step, child, (struct gremlin_part_options){0},
+                                  &self->part, err);
     }
     if (!gremlin_is_null(self->other) && !date_ms(self->other, &ms))
-        return argument_wrong(raw, 0, "a date", err);
+        return gremlin_argument_wrong(raw, 0, "a date", err);
     return true;
 }

@@ -1,13 +1,13 @@
 /* Side effects: aggregate, store, cap, subgraph. What is gathered under a name is a bulk set,
  * unless withSideEffect() gave it a seed: then its operator, or addAll, puts things together. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 
-bool side_effect_value(struct run *run, struct side_effect *effect, struct gremlin_value *ret_value,
-                       struct error *err)
+bool gremlin_side_effect_value(struct gremlin_run *run, struct gremlin_side_effect *effect,
+                               struct gremlin_value *ret_value, struct error *err)
 {
     if (effect->group)
-        return group_result(run, effect->group, ret_value, err);
+        return gremlin_group_result(run, effect->group, ret_value, err);
     if (!gremlin_is_null(effect->value) || effect->seeded)
         *ret_value = gremlin_value_ref(effect->value);
     else if (effect->grouped)
@@ -21,8 +21,8 @@ bool side_effect_value(struct run *run, struct side_effect *effect, struct greml
     return true;
 }
 
-static bool effect_apply(struct run *run, struct side_effect *effect, enum gremlin_enum_word word,
-                         struct gremlin_value value, struct error *err)
+static bool effect_apply(struct gremlin_run *run, struct gremlin_side_effect *effect,
+                         enum gremlin_enum_word word, struct gremlin_value value, struct error *err)
 {
     struct gremlin_value result;
 
@@ -33,8 +33,8 @@ static bool effect_apply(struct run *run, struct side_effect *effect, enum greml
 }
 
 /* Adds count of a value. */
-static bool effect_add(struct run *run, struct side_effect *effect, struct gremlin_value value,
-                       uint64_t count, struct error *err)
+static bool effect_add(struct gremlin_run *run, struct gremlin_side_effect *effect,
+                       struct gremlin_value value, uint64_t count, struct error *err)
 {
     enum gremlin_enum_word word =
         effect->has_operator ? effect->operator.word : GREMLIN_OPERATOR_ADD_ALL;
@@ -57,7 +57,7 @@ static bool effect_add(struct run *run, struct side_effect *effect, struct greml
         gremlin_bulk_set_add(effect->value, value, (int64_t)count);
         return true;
     }
-    if (!value_iterates(effect->value)) {
+    if (!gremlin_value_iterates(effect->value)) {
         /* a seed that is no collection, and no operator: it is replaced */
         gremlin_value_replace_take(&effect->value,
                                    gremlin_table_new(run->heap, GREMLIN_BULK_SET, 0));
@@ -73,17 +73,17 @@ static bool effect_add(struct run *run, struct side_effect *effect, struct greml
 }
 
 struct gather {
-    struct step step;
-    struct side_effect *effect;
+    struct gremlin_step step;
+    struct gremlin_side_effect *effect;
 };
 
-static bool gather_add(struct run *run, struct step *step, const struct traverser *traverser,
-                       struct error *err)
+static bool gather_add(struct gremlin_run *run, struct gremlin_step *step,
+                       const struct gremlin_walker *traverser, struct error *err)
 {
     struct gremlin_value value;
     bool found, good;
 
-    if (!by_apply(run, step_by(step, 0), traverser, &value, &found, err))
+    if (!gremlin_by_apply(run, gremlin_step_by(step, 0), traverser, &value, &found, err))
         return false;
     if (!found)
         return true;
@@ -92,18 +92,18 @@ static bool gather_add(struct run *run, struct step *step, const struct traverse
     return good;
 }
 
-static bool store_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep UNUSED, struct error *err)
+static bool store_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     return gather_add(run, step, traverser, err);
 }
 
 /* aggregate() takes all before it gives the first. With assign the whole becomes the value. */
-static bool aggregate_all(struct run *run, struct step *step, struct error *err)
+static bool aggregate_all(struct gremlin_run *run, struct gremlin_step *step, struct error *err)
 {
-    struct side_effect *effect = ((struct gather *)step)->effect;
-    bool assigned = effect->seeded && effect->has_operator &&
-                    effect->operator.word == GREMLIN_OPERATOR_ASSIGN;
+    struct gremlin_side_effect *effect = ((struct gather *)step)->effect;
+    bool assigned =
+        effect->seeded && effect->has_operator && effect->operator.word == GREMLIN_OPERATOR_ASSIGN;
 
     if (assigned && step->pending.count) {
         effect->seeded = false;
@@ -115,33 +115,34 @@ static bool aggregate_all(struct run *run, struct step *step, struct error *err)
     return true;
 }
 
-static bool aggregate_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                           struct error *err)
+static bool aggregate_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                           struct gremlin_walkers *out, struct error *err)
 {
     if (step->at == step->pending.count) {
-        batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
-        if (!step_drain(run, step, &step->pending, err) ||
-            !step_look_ahead(run, step, &step->pending, 0, err) || !aggregate_all(run, step, err))
+        if (!gremlin_step_drain(run, step, &step->pending, err) ||
+            !gremlin_step_look_ahead(run, step, &step->pending, 0, err) ||
+            !aggregate_all(run, step, err))
             return false;
-        step_forget_ahead(run, step);
+        gremlin_step_forget_ahead(run, step);
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        batch_push(run, out, step->pending.items[step->at]);
-        step->pending.items[step->at++] = (struct traverser){0};
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
+        step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
 }
 
-static const struct step_kind step_aggregate = {
-    .name = "aggregate",
-    .flags = STEP_FILTERS | STEP_BARRIER | STEP_SIDE_EFFECT,
-    .pull = aggregate_pull};
-static const struct step_kind step_store = {
+static const struct gremlin_step_kind step_aggregate = {.name = "aggregate",
+                                                        .flags = STEP_FILTERS | STEP_BARRIER |
+                                                                 STEP_SIDE_EFFECT,
+                                                        .pull = aggregate_pull};
+static const struct gremlin_step_kind step_store = {
     .name = "store", .flags = STEP_FILTERS | STEP_SIDE_EFFECT, .one = store_one};
 
-static bool gather_compile(struct compiler *compiler, struct raw *raw, bool lazy, size_t from,
-                           struct error *err)
+static bool gather_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw, bool lazy,
+                           size_t from, struct error *err)
 {
     struct gather *gather =
         STEP_ADD(compiler, raw, lazy ? &step_store : &step_aggregate, struct gather);
@@ -149,21 +150,22 @@ static bool gather_compile(struct compiler *compiler, struct raw *raw, bool lazy
 
     if (raw->by_count > 1)
         return REFUSE(err, "%s() takes one by()", raw->row->name);
-    if (!argument_text(raw, from, &name, err))
+    if (!gremlin_argument_text(raw, from, &name, err))
         return false;
-    gather->effect = side_effect_get(compiler->run, name);
+    gather->effect = gremlin_side_effect_get(compiler->run, name);
     return true;
 }
 
-bool compile_aggregate(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_aggregate(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                       struct error *err)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
+    bool local = gremlin_argument_local(raw, &from);
 
     return gather_compile(compiler, raw, local, from, err);
 }
 
-bool compile_store(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_store(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return gather_compile(compiler, raw, true, 0, err);
 }
@@ -171,32 +173,32 @@ bool compile_store(struct compiler *compiler, struct raw *raw, struct error *err
 /* --- cap ------------------------------------------------------------------------------------- */
 
 struct cap {
-    struct step step;
+    struct gremlin_step step;
     const struct slice *names;
     size_t count;
 };
 
-static bool cap_value(struct run *run, const struct cap *cap, struct gremlin_value *ret_value,
-                      struct error *err)
+static bool cap_value(struct gremlin_run *run, const struct cap *cap,
+                      struct gremlin_value *ret_value, struct error *err)
 {
-    struct side_effect *effect;
+    struct gremlin_side_effect *effect;
     struct gremlin_value map;
 
     if (cap->count == 1) {
-        effect = side_effect_find(run, cap->names[0]);
+        effect = gremlin_side_effect_find(run, cap->names[0]);
         if (!effect)
             return FAIL(err, "The side-effect key does not exist in the side-effects: %.*s",
                         SLICE_ARG(cap->names[0]));
-        return side_effect_value(run, effect, ret_value, err);
+        return gremlin_side_effect_value(run, effect, ret_value, err);
     }
     map = gremlin_map_new(run->heap);
     for (size_t i = 0; i < cap->count; i++) {
         struct gremlin_value key, value;
 
-        effect = side_effect_find(run, cap->names[i]);
+        effect = gremlin_side_effect_find(run, cap->names[i]);
         if (!effect)
             continue;
-        if (!side_effect_value(run, effect, &value, err))
+        if (!gremlin_side_effect_value(run, effect, &value, err))
             return false;
         key = gremlin_string(run->heap, cap->names[i]);
         gremlin_map_put_take(map, key, value);
@@ -206,8 +208,8 @@ static bool cap_value(struct run *run, const struct cap *cap, struct gremlin_val
     return true;
 }
 
-static bool cap_pull(struct run *run, struct step *step, size_t want UNUSED, struct batch *out,
-                     struct error *err)
+static bool cap_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
+                     struct gremlin_walkers *out, struct error *err)
 {
     uint32_t loops[LOOPS_DEPTH_MAX] = {0};
     struct gremlin_value value;
@@ -215,8 +217,8 @@ static bool cap_pull(struct run *run, struct step *step, size_t want UNUSED, str
     if (step->emitted)
         return true;
     for (;;) {
-        batch_clear(&step->pending);
-        if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
         if (!step->pending.count)
             break;
@@ -224,26 +226,26 @@ static bool cap_pull(struct run *run, struct step *step, size_t want UNUSED, str
     step->emitted = true;
     if (!cap_value(run, (struct cap *)step, &value, err))
         return false;
-    reduced_push(run, step, value, loops, out);
+    gremlin_reduced_push(run, step, value, loops, out);
     return true;
 }
 
-static const struct step_kind step_cap = {
+static const struct gremlin_step_kind step_cap = {
     .name = "cap", .flags = STEP_BARRIER | STEP_HEADS, .pull = cap_pull};
 
-bool compile_cap(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_cap(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct cap *cap = STEP_ADD(compiler, raw, &step_cap, struct cap);
 
-    return argument_texts(compiler, raw, 0, &cap->names, &cap->count, err);
+    return gremlin_argument_texts(compiler, raw, 0, &cap->names, &cap->count, err);
 }
 
 /* --- subgraph -------------------------------------------------------------------------------- */
 
-static bool subgraph_one(struct run *run, struct step *step, struct traverser *traverser,
-                         bool *ret_keep UNUSED, struct error *err)
+static bool subgraph_one(struct gremlin_run *run, struct gremlin_step *step,
+                         struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
-    struct side_effect *effect = ((struct gather *)step)->effect;
+    struct gremlin_side_effect *effect = ((struct gather *)step)->effect;
     struct gremlin_value ends[2];
     struct gremlin_subgraph *graph;
 
@@ -265,17 +267,17 @@ static bool subgraph_one(struct run *run, struct step *step, struct traverser *t
     return true;
 }
 
-static const struct step_kind step_subgraph = {
+static const struct gremlin_step_kind step_subgraph = {
     .name = "subgraph", .flags = STEP_FILTERS | STEP_SIDE_EFFECT, .one = subgraph_one};
 
-bool compile_subgraph(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_subgraph(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct gather *gather = STEP_ADD(compiler, raw, &step_subgraph, struct gather);
     struct slice name;
 
-    if (!argument_text(raw, 0, &name, err))
+    if (!gremlin_argument_text(raw, 0, &name, err))
         return false;
-    gather->effect = side_effect_get(compiler->run, name);
+    gather->effect = gremlin_side_effect_get(compiler->run, name);
     gather->effect->subgraphed = true;
     return true;
 }

@@ -1,5 +1,5 @@
 /* Elements as maps: valueMap, propertyMap, elementMap; and project. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* What with(WithOptions.tokens, ...) asks for. */
 enum { TOKEN_IDS = 1, TOKEN_LABELS = 2, TOKEN_KEYS = 4, TOKEN_VALUES = 8, TOKEN_ALL = 15 };
@@ -7,7 +7,7 @@ enum { TOKEN_IDS = 1, TOKEN_LABELS = 2, TOKEN_KEYS = 4, TOKEN_VALUES = 8, TOKEN_
 enum map_form { MAP_VALUES, MAP_PROPERTIES, MAP_ELEMENT };
 
 struct element_map {
-    struct step step;
+    struct gremlin_step step;
     enum map_form form;
     const struct slice *keys;
     size_t count;
@@ -37,7 +37,7 @@ static void tokens_put(struct gremlin_value map, struct gremlin_value object, in
     }
 }
 
-static void end_put(struct run *run, struct gremlin_value map, enum gremlin_enum_word word,
+static void end_put(struct gremlin_run *run, struct gremlin_value map, enum gremlin_enum_word word,
                     const struct gremlin_end *end)
 {
     struct gremlin_value below = gremlin_map_new(run->heap);
@@ -48,8 +48,9 @@ static void end_put(struct run *run, struct gremlin_value map, enum gremlin_enum
 }
 
 /* Several values of a key of a vertex: a list, or the first. */
-static void property_put(struct run *run, const struct element_map *step, struct gremlin_value map,
-                         struct gremlin_value object, const struct gremlin_slot *slot)
+static void property_put(struct gremlin_run *run, const struct element_map *step,
+                         struct gremlin_value map, struct gremlin_value object,
+                         const struct gremlin_slot *slot)
 {
     struct gremlin_value value;
     struct gremlin_row *row;
@@ -75,9 +76,9 @@ static void property_put(struct run *run, const struct element_map *step, struct
 }
 
 /* by() changes the values of properties; what yields nothing is left out. */
-static bool bys_put(struct run *run, struct step *step, const struct traverser *traverser,
-                    struct gremlin_value from, struct gremlin_value map, size_t tokens,
-                    struct error *err)
+static bool bys_put(struct gremlin_run *run, struct gremlin_step *step,
+                    const struct gremlin_walker *traverser, struct gremlin_value from,
+                    struct gremlin_value map, size_t tokens, struct error *err)
 {
     const struct gremlin_table *table = gremlin_table(from);
 
@@ -89,8 +90,8 @@ static bool bys_put(struct run *run, struct step *step, const struct traverser *
             gremlin_map_put(map, table->rows[i].key, table->rows[i].value);
             continue;
         }
-        if (!by_apply_value(run, step_by(step, i - tokens), traverser, table->rows[i].value, &value,
-                            &found, err))
+        if (!gremlin_by_apply_value(run, gremlin_step_by(step, i - tokens), traverser,
+                                    table->rows[i].value, &value, &found, err))
             return false;
         if (found)
             gremlin_map_put_take(map, table->rows[i].key, value);
@@ -98,7 +99,7 @@ static bool bys_put(struct run *run, struct step *step, const struct traverser *
     return true;
 }
 
-static bool element_map_fill(struct run *run, const struct element_map *step,
+static bool element_map_fill(struct gremlin_run *run, const struct element_map *step,
                              struct gremlin_value object, struct gremlin_value map,
                              size_t *ret_tokens, struct error *err)
 {
@@ -121,14 +122,15 @@ static bool element_map_fill(struct run *run, const struct element_map *step,
         return false;
     }
     for (size_t i = 0; i < found->count; i++)
-        if (run->filters == NULL || property_passes(run, object, &found->slots[i]))
+        if (run->filters == NULL || gremlin_property_passes(run, object, &found->slots[i]))
             property_put(run, step, map, object, &found->slots[i]);
     gremlin_properties_unref(found);
     return true;
 }
 
-static bool element_map_one(struct run *run, struct step *step, struct traverser *traverser,
-                            bool *ret_keep UNUSED, struct error *err)
+static bool element_map_one(struct gremlin_run *run, struct gremlin_step *step,
+                            struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                            struct error *err)
 {
     struct gremlin_value map, object = traverser->value;
     size_t tokens;
@@ -146,11 +148,12 @@ static bool element_map_one(struct run *run, struct step *step, struct traverser
             return false;
         gremlin_value_replace_take(&map, changed);
     }
-    traverser_set(run, traverser, map, step);
+    gremlin_walker_set(run, traverser, map, step);
     return true;
 }
 
-static const struct step_kind step_element_map = {.name = "elementMap", .one = element_map_one};
+static const struct gremlin_step_kind step_element_map = {.name = "elementMap",
+                                                          .one = element_map_one};
 
 static bool with_tokens(const struct gremlin_instruction *with, struct element_map *step,
                         struct error *err)
@@ -167,8 +170,8 @@ static bool with_tokens(const struct gremlin_instruction *with, struct element_m
     return true;
 }
 
-static bool element_map_compile(struct compiler *compiler, struct raw *raw, enum map_form form,
-                                struct error *err)
+static bool element_map_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                                enum map_form form, struct error *err)
 {
     struct element_map *step = STEP_ADD(compiler, raw, &step_element_map, struct element_map);
     size_t from = 0;
@@ -182,23 +185,26 @@ static bool element_map_compile(struct compiler *compiler, struct raw *raw, enum
     for (size_t i = 0; i < raw->with_count; i++)
         if (!with_tokens(raw->with[i], step, err))
             return false;
-    if (!argument_texts(compiler, raw, from, &step->keys, &step->count, err))
+    if (!gremlin_argument_texts(compiler, raw, from, &step->keys, &step->count, err))
         return false;
     step->none = raw->count > from && !step->count;
     return true;
 }
 
-bool compile_value_map(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_value_map(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                       struct error *err)
 {
     return element_map_compile(compiler, raw, MAP_VALUES, err);
 }
 
-bool compile_property_map(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_property_map(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                          struct error *err)
 {
     return element_map_compile(compiler, raw, MAP_PROPERTIES, err);
 }
 
-bool compile_element_map(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_element_map(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         struct error *err)
 {
     return element_map_compile(compiler, raw, MAP_ELEMENT, err);
 }
@@ -206,13 +212,13 @@ bool compile_element_map(struct compiler *compiler, struct raw *raw, struct erro
 /* --- project --------------------------------------------------------------------------------- */
 
 struct project {
-    struct step step;
+    struct gremlin_step step;
     const struct slice *keys;
     size_t count;
 };
 
-static bool project_one(struct run *run, struct step *step, struct traverser *traverser,
-                        bool *ret_keep UNUSED, struct error *err)
+static bool project_one(struct gremlin_run *run, struct gremlin_step *step,
+                        struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     const struct project *project = (struct project *)step;
     struct gremlin_value map = gremlin_map_new(run->heap);
@@ -221,7 +227,7 @@ static bool project_one(struct run *run, struct step *step, struct traverser *tr
         struct gremlin_value key, value;
         bool found;
 
-        if (!by_apply(run, step_by(step, i), traverser, &value, &found, err)) {
+        if (!gremlin_by_apply(run, gremlin_step_by(step, i), traverser, &value, &found, err)) {
             gremlin_value_unref(map);
             return false;
         }
@@ -231,17 +237,17 @@ static bool project_one(struct run *run, struct step *step, struct traverser *tr
         gremlin_map_put_take(map, key, value);
         gremlin_value_unref(key);
     }
-    traverser_set(run, traverser, map, step);
+    gremlin_walker_set(run, traverser, map, step);
     return true;
 }
 
-static const struct step_kind step_project = {.name = "project", .one = project_one};
+static const struct gremlin_step_kind step_project = {.name = "project", .one = project_one};
 
-bool compile_project(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_project(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct project *project = STEP_ADD(compiler, raw, &step_project, struct project);
 
-    if (!argument_texts(compiler, raw, 0, &project->keys, &project->count, err))
+    if (!gremlin_argument_texts(compiler, raw, 0, &project->keys, &project->count, err))
         return false;
     for (size_t i = 0; i < project->count; i++)
         for (size_t j = 0; j < i; j++)

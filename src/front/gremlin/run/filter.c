@@ -1,12 +1,12 @@
 /* Filters: has() and its kin, is(), children that must or must not yield, paths that repeat. What
  * the graph can decide itself is handed to it (fold_conditions). */
 #include "base/clock.h"
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- Operands -------------------------------------------------------------------------------- */
 
 /* 3.8 calls a comparison that cannot be made false at once; before, not() of it was no truth. */
-static enum gremlin_truth predicate_truth(struct run *run, struct gremlin_value operand,
+static enum gremlin_truth predicate_truth(struct gremlin_run *run, struct gremlin_value operand,
                                           struct gremlin_value value)
 {
     const struct gremlin_predicate *predicate = gremlin_predicate(operand);
@@ -26,8 +26,8 @@ static enum gremlin_truth predicate_truth(struct run *run, struct gremlin_value 
             truth = gremlin_truth_or(truth, predicate_truth(run, predicate->values[i], value));
         return truth;
     default:
-        if (run->faulted || !gremlin_predicate_test(predicate, value, &run->context, &truth,
-                                                    &run->fault)) {
+        if (run->faulted ||
+            !gremlin_predicate_test(predicate, value, &run->context, &truth, &run->fault)) {
             run->faulted = true;
             return GREMLIN_FALSE;
         }
@@ -35,14 +35,16 @@ static enum gremlin_truth predicate_truth(struct run *run, struct gremlin_value 
     }
 }
 
-bool operand_test(struct run *run, struct gremlin_value operand, struct gremlin_value value)
+bool gremlin_operand_test(struct gremlin_run *run, struct gremlin_value operand,
+                          struct gremlin_value value)
 {
     if (operand.type == GREMLIN_PREDICATE)
         return predicate_truth(run, operand, value) == GREMLIN_TRUE;
     return gremlin_equal(operand, value);
 }
 
-bool operand_check(struct compiler *compiler, struct gremlin_value operand, struct error *err)
+bool gremlin_operand_check(struct gremlin_compiler *compiler, struct gremlin_value operand,
+                           struct error *err)
 {
     return operand.type != GREMLIN_PREDICATE ||
            gremlin_predicate_check(gremlin_predicate(operand), &compiler->run->context, err);
@@ -50,7 +52,8 @@ bool operand_check(struct compiler *compiler, struct gremlin_value operand, stru
 
 /* Ids are texts: those of an operand become so. What can be no id is left as it is: it is equal to
  * none. */
-static struct gremlin_value id_operand(struct compiler *compiler, struct gremlin_value operand)
+static struct gremlin_value id_operand(struct gremlin_compiler *compiler,
+                                       struct gremlin_value operand)
 {
     struct gremlin_heap *heap = compiler->run->heap;
     struct gremlin_value text;
@@ -81,19 +84,19 @@ static struct gremlin_value id_operand(struct compiler *compiler, struct gremlin
 enum has_kind { HAS_LABEL, HAS_ID, HAS_PROPERTY, HAS_KEY, HAS_NOT, HAS_T_KEY, HAS_T_VALUE };
 
 struct has {
-    struct step step;
+    struct gremlin_step step;
     enum has_kind kind;
     struct slice key;
     struct gremlin_value operand;
 };
 
-static bool has_property(struct run *run, const struct has *has, struct gremlin_value element,
-                         bool *ret_keep, struct error *err)
+static bool has_property(struct gremlin_run *run, const struct has *has,
+                         struct gremlin_value element, bool *ret_keep, struct error *err)
 {
     struct gremlin_value list;
     const struct gremlin_list *values;
 
-    if (!element_list(run, element, &has->key, 1, true, &list, err))
+    if (!gremlin_element_list(run, element, &has->key, 1, true, &list, err))
         return false;
     values = gremlin_list(list);
     if (has->kind != HAS_PROPERTY)
@@ -101,14 +104,14 @@ static bool has_property(struct run *run, const struct has *has, struct gremlin_
     else {
         *ret_keep = false;
         for (size_t i = 0; i < values->count && !*ret_keep; i++)
-            *ret_keep = operand_test(run, has->operand, values->items[i]);
+            *ret_keep = gremlin_operand_test(run, has->operand, values->items[i]);
     }
     gremlin_value_unref(list);
     return true;
 }
 
-static bool has_one(struct run *run, struct step *step, struct traverser *traverser, bool *ret_keep,
-                    struct error *err)
+static bool has_one(struct gremlin_run *run, struct gremlin_step *step,
+                    struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct has *has = (struct has *)step;
     struct gremlin_value object = traverser->value, part;
@@ -122,9 +125,9 @@ static bool has_one(struct run *run, struct step *step, struct traverser *traver
             *ret_keep = false;
             return true;
         }
-        if (!value_of_token(run, object, word, &part, &found, err))
+        if (!gremlin_value_of_token(run, object, word, &part, &found, err))
             return false;
-        *ret_keep = operand_test(run, has->operand, part);
+        *ret_keep = gremlin_operand_test(run, has->operand, part);
         gremlin_value_unref(part);
         return true;
     }
@@ -137,41 +140,42 @@ static bool has_one(struct run *run, struct step *step, struct traverser *traver
                     SLICE_ARG(step->instruction->name), gremlin_type_name(object.type));
     }
     if (has->kind == HAS_LABEL || has->kind == HAS_ID) {
-        *ret_keep = operand_test(run, has->operand,
-                                 has->kind == HAS_LABEL ? gremlin_element(object)->label
-                                                        : gremlin_element(object)->id);
+        *ret_keep = gremlin_operand_test(run, has->operand,
+                                         has->kind == HAS_LABEL ? gremlin_element(object)->label
+                                                                : gremlin_element(object)->id);
         return true;
     }
     return has_property(run, has, object, ret_keep, err);
 }
 
-static const struct step_kind step_has = {
+static const struct gremlin_step_kind step_has = {
     .name = "has", .flags = STEP_FILTERS, .one = has_one};
 
-static bool add_has(struct compiler *compiler, const struct raw *raw, enum has_kind kind,
-                    struct slice key, struct gremlin_value operand, struct error *err)
+static bool add_has(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                    enum has_kind kind, struct slice key, struct gremlin_value operand,
+                    struct error *err)
 {
     struct has *has = STEP_ADD(compiler, raw, &step_has, struct has);
 
     has->kind = kind;
     has->key = key;
     has->operand = kind == HAS_ID ? id_operand(compiler, operand) : operand;
-    return operand_check(compiler, has->operand, err);
+    return gremlin_operand_check(compiler, has->operand, err);
 }
 
 /* Several values: any of them. */
-static bool operand_any(struct compiler *compiler, const struct raw *raw, size_t from,
-                        struct gremlin_value *ret_operand, struct error *err)
+static bool operand_any(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                        size_t from, struct gremlin_value *ret_operand, struct error *err)
 {
     struct gremlin_value list;
 
-    if (raw->count - from == 1 && !value_iterates(raw->arguments[from])) {
+    if (raw->count - from == 1 && !gremlin_value_iterates(raw->arguments[from])) {
         *ret_operand = raw->arguments[from];
         return true;
     }
     list = gremlin_list_new(compiler->run->heap, raw->count);
     for (size_t i = from; i < raw->count; i++) {
-        struct gremlin_value items = value_listed(compiler->run, raw->arguments[i]);
+        struct gremlin_value items = gremlin_value_listed(compiler->run, raw->arguments[i]);
 
         for (size_t j = 0; j < gremlin_list(items)->count; j++)
             gremlin_list_add(list, gremlin_list(items)->items[j]);
@@ -207,8 +211,8 @@ static bool token_kind(struct gremlin_enum word, enum has_kind *ret_kind)
 }
 
 /* What a has() says, as at most two tests. *ret_count 0: it needs a child. */
-static bool tests_of_has(struct compiler *compiler, const struct raw *raw, struct test tests[2],
-                         size_t *ret_count, struct error *err)
+static bool tests_of_has(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                         struct test tests[2], size_t *ret_count, struct error *err)
 {
     const struct gremlin_value *arguments = raw->arguments;
     size_t at = 0, count = 0;
@@ -217,14 +221,14 @@ static bool tests_of_has(struct compiler *compiler, const struct raw *raw, struc
     if (raw->count == 3) {
         if (!gremlin_is_string(arguments[0]) && !gremlin_is_null(arguments[0]) &&
             arguments[0].type != GREMLIN_PREDICATE)
-            return argument_wrong(raw, 0, "a label", err);
+            return gremlin_argument_wrong(raw, 0, "a label", err);
         tests[count++] = (struct test){HAS_LABEL, SLICE_NONE, arguments[at++]};
     }
     if (arguments[at].type == GREMLIN_ENUM && arguments[at].word.family == GREMLIN_ENUM_T) {
         struct test *test = &tests[count++];
 
         if (raw->count == at + 1)
-            return argument_wrong(raw, at + 1, "a value", err);
+            return gremlin_argument_wrong(raw, at + 1, "a value", err);
         token_kind(arguments[at].word, &test->kind);
         test->operand = arguments[at + 1];
     } else {
@@ -235,7 +239,7 @@ static bool tests_of_has(struct compiler *compiler, const struct raw *raw, struc
             *ret_count = count;
             return true;
         }
-        if (!argument_text(raw, at, &key, err))
+        if (!gremlin_argument_text(raw, at, &key, err))
             return false;
         if (raw->count == at + 1)
             tests[count++] = (struct test){HAS_KEY, key, GREMLIN_NOTHING};
@@ -244,37 +248,38 @@ static bool tests_of_has(struct compiler *compiler, const struct raw *raw, struc
         else
             tests[count++] = (struct test){HAS_PROPERTY, key, arguments[at + 1]};
     }
-    if (raw->count > at + 1 && argument_is_traversal(arguments[at + 1]))
+    if (raw->count > at + 1 && gremlin_argument_is_traversal(arguments[at + 1]))
         return true;
     *ret_count = count;
     return true;
 }
 
-static bool tests_of(struct compiler *compiler, const struct raw *raw, struct test tests[2],
-                     size_t *ret_count, struct error *err)
+static bool tests_of(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                     struct test tests[2], size_t *ret_count, struct error *err)
 {
     struct slice key;
 
     *ret_count = 1;
-    if (raw_is(raw, "has"))
+    if (gremlin_raw_is(raw, "has"))
         return tests_of_has(compiler, raw, tests, ret_count, err);
     tests[0] = (struct test){.kind = HAS_LABEL};
-    if (raw_is(raw, "hasNot")) {
-        if (!argument_text(raw, 0, &key, err))
+    if (gremlin_raw_is(raw, "hasNot")) {
+        if (!gremlin_argument_text(raw, 0, &key, err))
             return false;
         tests[0] = (struct test){HAS_NOT, key, GREMLIN_NOTHING};
         return true;
     }
-    if (raw_is(raw, "hasId"))
+    if (gremlin_raw_is(raw, "hasId"))
         tests[0].kind = HAS_ID;
-    else if (raw_is(raw, "hasKey"))
+    else if (gremlin_raw_is(raw, "hasKey"))
         tests[0].kind = HAS_T_KEY;
-    else if (raw_is(raw, "hasValue"))
+    else if (gremlin_raw_is(raw, "hasValue"))
         tests[0].kind = HAS_T_VALUE;
     return operand_any(compiler, raw, 0, &tests[0].operand, err);
 }
 
-static bool has_compile(struct compiler *compiler, struct raw *raw, struct error *err)
+static bool has_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                        struct error *err)
 {
     struct test tests[2];
     size_t count;
@@ -288,16 +293,18 @@ static bool has_compile(struct compiler *compiler, struct raw *raw, struct error
 }
 
 /* has(key, traversal): the values of the key must yield something. */
-static bool has_by_child(struct compiler *compiler, struct raw *raw, struct error *err)
+static bool has_by_child(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         struct error *err)
 {
     size_t at = raw->count - 2;
     struct gremlin_heap *heap = compiler->run->heap;
     struct gremlin_value made = gremlin_traversal_new(heap, false);
-    const struct gremlin_traversal *given = argument_traversal(raw->arguments[raw->count - 1]);
+    const struct gremlin_traversal *given =
+        gremlin_argument_traversal(raw->arguments[raw->count - 1]);
     struct gremlin_traversal *traversal = gremlin_traversal(made);
     struct gremlin_value key = raw->arguments[at];
     struct gremlin_instruction *in;
-    struct part *part;
+    struct gremlin_part *part;
 
     if (raw->count == 3 && !add_has(compiler, raw, HAS_LABEL, SLICE_NONE, raw->arguments[0], err))
         return false;
@@ -313,46 +320,50 @@ static bool has_by_child(struct compiler *compiler, struct raw *raw, struct erro
         for (size_t j = 0; j < step->count; j++)
             gremlin_instruction_add_take(traversal, in, gremlin_value_ref(step->arguments[j]));
     }
-    return compile_part(compiler, traversal, (struct part_options){.test = true}, &part, err) &&
-           add_filter(compiler, raw, part, false);
+    return gremlin_compile_part(compiler, traversal, (struct gremlin_part_options){.test = true},
+                                &part, err) &&
+           gremlin_add_filter(compiler, raw, part, false);
 }
 
-bool compile_has(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_has(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
-    if (raw->count >= 2 && argument_is_traversal(raw->arguments[raw->count - 1]))
+    if (raw->count >= 2 && gremlin_argument_is_traversal(raw->arguments[raw->count - 1]))
         return has_by_child(compiler, raw, err);
     return has_compile(compiler, raw, err);
 }
 
-bool compile_has_label(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_has_label(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                       struct error *err)
 {
     return has_compile(compiler, raw, err);
 }
 
-bool compile_has_id(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_has_id(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return has_compile(compiler, raw, err);
 }
 
-bool compile_has_key(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_has_key(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return has_compile(compiler, raw, err);
 }
 
-bool compile_has_value(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_has_value(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                       struct error *err)
 {
     return has_compile(compiler, raw, err);
 }
 
-bool compile_has_not(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_has_not(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return has_compile(compiler, raw, err);
 }
 
 /* --- Conditions of the graph ----------------------------------------------------------------- */
 
-void conditions_add(struct compiler *compiler, struct conditions *conditions,
-                    struct gremlin_condition condition)
+void gremlin_conditions_add(struct gremlin_compiler *compiler,
+                            struct gremlin_conditions *conditions,
+                            struct gremlin_condition condition)
 {
     if (conditions->count == conditions->capacity) {
         size_t capacity = conditions->capacity ? conditions->capacity * 2 : 4;
@@ -367,7 +378,7 @@ void conditions_add(struct compiler *compiler, struct conditions *conditions,
     conditions->items[conditions->count++] = condition;
 }
 
-static bool test_condition(struct compiler *compiler, const struct test *test,
+static bool test_condition(struct gremlin_compiler *compiler, const struct test *test,
                            struct gremlin_condition *ret_condition, struct error *err)
 {
     static const enum gremlin_condition_kind kinds[] = {
@@ -380,20 +391,21 @@ static bool test_condition(struct compiler *compiler, const struct test *test,
 
     if (test->kind > HAS_NOT)
         return false;
-    if (!operand_check(compiler, operand, err))
+    if (!gremlin_operand_check(compiler, operand, err))
         return false;
-    *ret_condition = (struct gremlin_condition){
-        .kind = kinds[test->kind], .key = test->key, .operand = operand};
+    *ret_condition =
+        (struct gremlin_condition){.kind = kinds[test->kind], .key = test->key, .operand = operand};
     return gremlin_condition_is_stored(ret_condition);
 }
 
-static bool raw_tests(const struct raw *raw)
+static bool raw_tests(const struct gremlin_raw *raw)
 {
-    return raw_is(raw, "has") || raw_is(raw, "hasLabel") || raw_is(raw, "hasId") ||
-           raw_is(raw, "hasNot");
+    return gremlin_raw_is(raw, "has") || gremlin_raw_is(raw, "hasLabel") ||
+           gremlin_raw_is(raw, "hasId") || gremlin_raw_is(raw, "hasNot");
 }
 
-static void labels_join(struct compiler *compiler, struct raw *raw, const struct raw *next)
+static void labels_join(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                        const struct gremlin_raw *next)
 {
     const struct gremlin_table *labels;
 
@@ -406,12 +418,12 @@ static void labels_join(struct compiler *compiler, struct raw *raw, const struct
         gremlin_set_add(raw->labels, labels->rows[i].key);
 }
 
-bool fold_conditions(struct compiler *compiler, struct raw *raw, struct conditions *conditions,
-                     struct error *err)
+bool gremlin_fold_conditions(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                             struct gremlin_conditions *conditions, struct error *err)
 {
-    const struct raw *next;
+    const struct gremlin_raw *next;
 
-    while ((next = raw_next(compiler)) && raw_tests(next)) {
+    while ((next = gremlin_raw_next(compiler)) && raw_tests(next)) {
         struct test tests[2];
         struct gremlin_condition made[2];
         size_t count;
@@ -428,7 +440,7 @@ bool fold_conditions(struct compiler *compiler, struct raw *raw, struct conditio
         if (!stored || !count)
             return true;
         for (size_t i = 0; i < count; i++)
-            conditions_add(compiler, conditions, made[i]);
+            gremlin_conditions_add(compiler, conditions, made[i]);
         labels_join(compiler, raw, next);
         compiler->index++;
     }
@@ -438,126 +450,130 @@ bool fold_conditions(struct compiler *compiler, struct raw *raw, struct conditio
 /* --- is(), children -------------------------------------------------------------------------- */
 
 struct is {
-    struct step step;
+    struct gremlin_step step;
     struct gremlin_value operand;
 };
 
-static bool is_one(struct run *run, struct step *step, struct traverser *traverser, bool *ret_keep,
-                   struct error *err UNUSED)
+static bool is_one(struct gremlin_run *run, struct gremlin_step *step,
+                   struct gremlin_walker *traverser, bool *ret_keep, struct error *err UNUSED)
 {
-    *ret_keep = operand_test(run, ((struct is *)step)->operand, traverser->value);
+    *ret_keep = gremlin_operand_test(run, ((struct is *)step)->operand, traverser->value);
     return true;
 }
 
-static const struct step_kind step_is = {
+static const struct gremlin_step_kind step_is = {
     .name = "is", .flags = STEP_FILTERS | STEP_SEES, .one = is_one};
 
-bool add_is(struct compiler *compiler, const struct raw *raw, struct gremlin_value operand,
-            struct error *err)
+bool gremlin_add_is(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                    struct gremlin_value operand, struct error *err)
 {
     struct is *is = STEP_ADD(compiler, raw, &step_is, struct is);
 
     is->operand = operand;
-    return operand_check(compiler, operand, err);
+    return gremlin_operand_check(compiler, operand, err);
 }
 
-bool compile_is(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_is(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
-    return add_is(compiler, raw, raw->arguments[0], err);
+    return gremlin_add_is(compiler, raw, raw->arguments[0], err);
 }
 
 struct filter {
-    struct step step;
+    struct gremlin_step step;
     bool negate;
     bool all; /* of several children: all of them, or any */
 };
 
-static bool filter_one(struct run *run, struct step *step, struct traverser *traverser,
-                       bool *ret_keep, struct error *err)
+static bool filter_one(struct gremlin_run *run, struct gremlin_step *step,
+                       struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct filter *filter = (struct filter *)step;
     bool yes = filter->all;
 
     for (size_t i = 0; i < step->part_count && yes == filter->all; i++)
-        if (!part_test(run, step->parts[i], traverser, &yes, err))
+        if (!gremlin_part_test(run, step->parts[i], traverser, &yes, err))
             return false;
     *ret_keep = yes != filter->negate;
     return true;
 }
 
-static const struct step_kind step_filter = {
+static const struct gremlin_step_kind step_filter = {
     .name = "filter", .flags = STEP_FILTERS, .one = filter_one};
 
-bool add_filter(struct compiler *compiler, const struct raw *raw, struct part *part, bool negate)
+bool gremlin_add_filter(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                        struct gremlin_part *part, bool negate)
 {
     struct filter *filter = STEP_ADD(compiler, raw, &step_filter, struct filter);
 
     filter->step.local = true;
     filter->negate = negate;
     filter->all = true;
-    step_own(compiler, &filter->step, part);
+    gremlin_step_own(compiler, &filter->step, part);
     return true;
 }
 
-bool add_logic(struct compiler *compiler, const struct raw *raw, bool all, struct part **parts,
-               size_t count);
-bool add_logic(struct compiler *compiler, const struct raw *raw, bool all, struct part **parts,
-               size_t count)
+bool gremlin_add_logic(struct gremlin_compiler *compiler, const struct gremlin_raw *raw, bool all,
+                       struct gremlin_part **parts, size_t count);
+bool gremlin_add_logic(struct gremlin_compiler *compiler, const struct gremlin_raw *raw, bool all,
+                       struct gremlin_part **parts, size_t count)
 {
     struct filter *filter = STEP_ADD(compiler, raw, &step_filter, struct filter);
 
     filter->step.local = true;
     filter->all = all;
     for (size_t i = 0; i < count; i++)
-        step_own(compiler, &filter->step, parts[i]);
+        gremlin_step_own(compiler, &filter->step, parts[i]);
     return true;
 }
 
-static bool logic_compile(struct compiler *compiler, struct raw *raw, bool all, struct error *err)
+static bool logic_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw, bool all,
+                          struct error *err)
 {
-    struct part **parts = ARENA_ARRAY(compiler->run->arena, struct part *, raw->count + 1);
+    struct gremlin_part **parts =
+        ARENA_ARRAY(compiler->run->arena, struct gremlin_part *, raw->count + 1);
 
     for (size_t i = 0; i < raw->count; i++) {
-        if (!argument_is_traversal(raw->arguments[i]))
-            return argument_wrong(raw, i, "a traversal", err);
-        if (!compile_argument(compiler, raw->arguments[i],
-                              (struct part_options){.test = true, .where = compiler->where},
-                              &parts[i], err))
+        if (!gremlin_argument_is_traversal(raw->arguments[i]))
+            return gremlin_argument_wrong(raw, i, "a traversal", err);
+        if (!gremlin_compile_argument(
+                compiler, raw->arguments[i],
+                (struct gremlin_part_options){.test = true, .where = compiler->where}, &parts[i],
+                err))
             return false;
     }
-    return add_logic(compiler, raw, all, parts, raw->count);
+    return gremlin_add_logic(compiler, raw, all, parts, raw->count);
 }
 
-bool compile_and(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_and(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return logic_compile(compiler, raw, true, err);
 }
 
-bool compile_or(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_or(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return logic_compile(compiler, raw, false, err);
 }
 
-static bool filter_compile(struct compiler *compiler, struct raw *raw, bool negate,
+static bool filter_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw, bool negate,
                            struct error *err)
 {
-    struct part *part;
+    struct gremlin_part *part;
 
-    if (!argument_is_traversal(raw->arguments[0]) &&
+    if (!gremlin_argument_is_traversal(raw->arguments[0]) &&
         raw->arguments[0].type != GREMLIN_PREDICATE)
-        return argument_wrong(raw, 0, "a traversal or predicate", err);
-    return compile_argument(compiler, raw->arguments[0],
-                            (struct part_options){.test = true, .where = compiler->where}, &part,
-                            err) &&
-           add_filter(compiler, raw, part, negate);
+        return gremlin_argument_wrong(raw, 0, "a traversal or predicate", err);
+    return gremlin_compile_argument(
+               compiler, raw->arguments[0],
+               (struct gremlin_part_options){.test = true, .where = compiler->where}, &part, err) &&
+           gremlin_add_filter(compiler, raw, part, negate);
 }
 
-bool compile_filter(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_filter(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return filter_compile(compiler, raw, false, err);
 }
 
-bool compile_not(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_not(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return filter_compile(compiler, raw, true, err);
 }
@@ -565,12 +581,13 @@ bool compile_not(struct compiler *compiler, struct raw *raw, struct error *err)
 /* --- Chance and time ------------------------------------------------------------------------- */
 
 struct coin {
-    struct step step;
+    struct gremlin_step step;
     double chance;
 };
 
-static bool coin_one(struct run *run, struct step *step, struct traverser *traverser UNUSED,
-                     bool *ret_keep, struct error *err UNUSED)
+static bool coin_one(struct gremlin_run *run, struct gremlin_step *step,
+                     struct gremlin_walker *traverser UNUSED, bool *ret_keep,
+                     struct error *err UNUSED)
 {
     double thrown = (double)(random_next(&run->random) >> 11) / 9007199254740992.0;
 
@@ -578,26 +595,26 @@ static bool coin_one(struct run *run, struct step *step, struct traverser *trave
     return true;
 }
 
-static const struct step_kind step_coin = {
+static const struct gremlin_step_kind step_coin = {
     .name = "coin", .flags = STEP_FILTERS | STEP_CHANCE | STEP_SEES, .one = coin_one};
 
-bool compile_coin(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_coin(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct coin *coin = STEP_ADD(compiler, raw, &step_coin, struct coin);
 
     if (!gremlin_is_number(raw->arguments[0]))
-        return argument_wrong(raw, 0, "a number", err);
+        return gremlin_argument_wrong(raw, 0, "a number", err);
     coin->chance = gremlin_number_double(raw->arguments[0]);
     return true;
 }
 
 struct time_limit {
-    struct step step;
+    struct gremlin_step step;
     int64_t ms, until;
 };
 
-static bool time_limit_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                            struct error *err)
+static bool time_limit_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                            struct gremlin_walkers *out, struct error *err)
 {
     struct time_limit *limit = (struct time_limit *)step;
     int64_t now = clock_monotonic_ms();
@@ -606,65 +623,68 @@ static bool time_limit_pull(struct run *run, struct step *step, size_t want, str
         limit->until = now + limit->ms;
     if (now > limit->until)
         return true;
-    return step_pull(run, step->previous, want, out, err);
+    return gremlin_step_pull(run, step->previous, want, out, err);
 }
 
-static const struct step_kind step_time_limit = {
+static const struct gremlin_step_kind step_time_limit = {
     .name = "timeLimit", .flags = STEP_STATEFUL | STEP_FILTERS, .pull = time_limit_pull};
 
-bool compile_time_limit(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_time_limit(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                        struct error *err)
 {
     struct time_limit *limit = STEP_ADD(compiler, raw, &step_time_limit, struct time_limit);
 
-    return argument_whole(raw, 0, &limit->ms, err);
+    return gremlin_argument_whole(raw, 0, &limit->ms, err);
 }
 
 /* --- Nothing, all, any ----------------------------------------------------------------------- */
 
-static bool discard_pull(struct run *run, struct step *step, size_t want UNUSED, struct batch *out,
-                         struct error *err)
+static bool discard_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
+                         struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
     for (;;) {
-        if (!step_pull(run, step->previous, PULL_ALL, out, err))
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, out, err))
             return false;
         if (out->count == from)
             return true;
         while (out->count > from)
-            traverser_done(&out->items[--out->count]);
+            gremlin_walker_done(&out->items[--out->count]);
     }
 }
 
-static const struct step_kind step_discard = {
+static const struct gremlin_step_kind step_discard = {
     .name = "discard", .flags = STEP_FILTERS | STEP_HEADS | STEP_ORDER_FREE, .pull = discard_pull};
 
-bool compile_discard(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_discard(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                     struct error *err UNUSED)
 {
-    STEP_ADD(compiler, raw, &step_discard, struct step);
+    STEP_ADD(compiler, raw, &step_discard, struct gremlin_step);
     return true;
 }
 
 enum quantity { QUANTITY_ALL, QUANTITY_ANY, QUANTITY_NONE };
 struct quantifier {
-    struct step step;
+    struct gremlin_step step;
     enum quantity quantity;
     struct gremlin_value operand;
 };
 
-static bool quantifier_one(struct run *run, struct step *step, struct traverser *traverser,
-                           bool *ret_keep, struct error *err UNUSED)
+static bool quantifier_one(struct gremlin_run *run, struct gremlin_step *step,
+                           struct gremlin_walker *traverser, bool *ret_keep,
+                           struct error *err UNUSED)
 {
     const struct quantifier *quantifier = (struct quantifier *)step;
     struct gremlin_value list;
     size_t hits = 0;
 
     *ret_keep = false;
-    if (!value_iterates(traverser->value))
+    if (!gremlin_value_iterates(traverser->value))
         return true;
-    list = value_listed(run, traverser->value);
+    list = gremlin_value_listed(run, traverser->value);
     for (size_t i = 0; i < gremlin_list(list)->count; i++)
-        hits += operand_test(run, quantifier->operand, gremlin_list(list)->items[i]);
+        hits += gremlin_operand_test(run, quantifier->operand, gremlin_list(list)->items[i]);
     *ret_keep = quantifier->quantity == QUANTITY_ALL   ? hits == gremlin_list(list)->count
                 : quantifier->quantity == QUANTITY_ANY ? hits > 0
                                                        : hits == 0;
@@ -672,31 +692,30 @@ static bool quantifier_one(struct run *run, struct step *step, struct traverser 
     return true;
 }
 
-static const struct step_kind step_quantifier = {
+static const struct gremlin_step_kind step_quantifier = {
     .name = "quantifier", .flags = STEP_FILTERS, .one = quantifier_one};
 
-static bool quantifier_compile(struct compiler *compiler, struct raw *raw, enum quantity quantity,
-                               struct error *err)
+static bool quantifier_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                               enum quantity quantity, struct error *err)
 {
-    struct quantifier *quantifier =
-        STEP_ADD(compiler, raw, &step_quantifier, struct quantifier);
+    struct quantifier *quantifier = STEP_ADD(compiler, raw, &step_quantifier, struct quantifier);
 
     quantifier->quantity = quantity;
     quantifier->operand = raw->arguments[0];
-    return operand_check(compiler, quantifier->operand, err);
+    return gremlin_operand_check(compiler, quantifier->operand, err);
 }
 
-bool compile_all(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_all(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return quantifier_compile(compiler, raw, QUANTITY_ALL, err);
 }
 
-bool compile_any(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_any(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return quantifier_compile(compiler, raw, QUANTITY_ANY, err);
 }
 
-bool compile_none(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_none(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     if (raw->count)
         return quantifier_compile(compiler, raw, QUANTITY_NONE, err);
@@ -706,39 +725,40 @@ bool compile_none(struct compiler *compiler, struct raw *raw, struct error *err)
 /* --- Paths ----------------------------------------------------------------------------------- */
 
 struct path_filter {
-    struct step step;
+    struct gremlin_step step;
     bool simple;
     struct slice from, to; /* absent: the ends */
 };
 
-void trail_release(struct run *run, struct trail_nodes *nodes)
+void gremlin_trail_release(struct gremlin_run *run, struct gremlin_trail_nodes *nodes)
 {
     gremlin_heap_release(run->heap, nodes->nodes, nodes->room);
 }
 
-bool trail_section(struct run *run, const struct traverser *traverser, struct slice from,
-                   struct slice to, struct trail_nodes *ret_nodes, struct error *err)
+bool gremlin_trail_section(struct gremlin_run *run, const struct gremlin_walker *traverser,
+                           struct slice from, struct slice to,
+                           struct gremlin_trail_nodes *ret_nodes, struct error *err)
 {
     const struct gremlin_path *trail = traverser->trail;
     size_t length = trail ? trail->length : 0, first = 0, last = length;
-    struct trail_nodes nodes = {.room = (length + 1) * sizeof(void *)};
+    struct gremlin_trail_nodes nodes = {.room = (length + 1) * sizeof(void *)};
 
     nodes.nodes = gremlin_heap_alloc(run->heap, nodes.room);
     if (trail)
         gremlin_path_nodes(trail, nodes.nodes);
     if (from.data) {
-        while (first < length && !trail_has(nodes.nodes[first], from))
+        while (first < length && !gremlin_trail_has(nodes.nodes[first], from))
             first++;
         if (first == length) {
-            trail_release(run, &nodes);
+            gremlin_trail_release(run, &nodes);
             return FAIL(err, "The provided key does not exist in the path: %.*s", SLICE_ARG(from));
         }
     }
     if (to.data) {
-        while (last > first && !trail_has(nodes.nodes[last - 1], to))
+        while (last > first && !gremlin_trail_has(nodes.nodes[last - 1], to))
             last--;
         if (last == first) {
-            trail_release(run, &nodes);
+            gremlin_trail_release(run, &nodes);
             return FAIL(err, "The provided key does not exist in the path: %.*s", SLICE_ARG(to));
         }
     }
@@ -748,22 +768,22 @@ bool trail_section(struct run *run, const struct traverser *traverser, struct sl
     return true;
 }
 
-static bool path_filter_one(struct run *run, struct step *step, struct traverser *traverser,
-                            bool *ret_keep, struct error *err)
+static bool path_filter_one(struct gremlin_run *run, struct gremlin_step *step,
+                            struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct path_filter *filter = (struct path_filter *)step;
     struct gremlin_value seen;
-    struct trail_nodes nodes;
+    struct gremlin_trail_nodes nodes;
     bool simple = true, good = true, found = true;
 
-    if (!trail_section(run, traverser, filter->from, filter->to, &nodes, err))
+    if (!gremlin_trail_section(run, traverser, filter->from, filter->to, &nodes, err))
         return false;
     seen = gremlin_set_new(run->heap);
     for (size_t i = 0; good && found && simple && i < nodes.count; i++) {
         struct gremlin_value value;
 
-        good = by_apply_value(run, step_by(step, i), traverser, nodes.nodes[i]->value, &value,
-                              &found, err);
+        good = gremlin_by_apply_value(run, gremlin_step_by(step, i), traverser,
+                                      nodes.nodes[i]->value, &value, &found, err);
         if (good && found) {
             simple = gremlin_set_add(seen, value);
             gremlin_value_unref(value);
@@ -771,18 +791,17 @@ static bool path_filter_one(struct run *run, struct step *step, struct traverser
     }
     *ret_keep = found && simple == filter->simple;
     gremlin_value_unref(seen);
-    trail_release(run, &nodes);
+    gremlin_trail_release(run, &nodes);
     return good;
 }
 
-static const struct step_kind step_path_filter = {
+static const struct gremlin_step_kind step_path_filter = {
     .name = "pathFilter", .flags = STEP_FILTERS | STEP_NEEDS_PATH, .one = path_filter_one};
 
-static bool path_filter_compile(struct compiler *compiler, struct raw *raw, bool simple,
-                                struct error *err)
+static bool path_filter_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                                bool simple, struct error *err)
 {
-    struct path_filter *filter =
-        STEP_ADD(compiler, raw, &step_path_filter, struct path_filter);
+    struct path_filter *filter = STEP_ADD(compiler, raw, &step_path_filter, struct path_filter);
 
     filter->simple = simple;
     if (raw->from) {
@@ -798,12 +817,14 @@ static bool path_filter_compile(struct compiler *compiler, struct raw *raw, bool
     return true;
 }
 
-bool compile_simple_path(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_simple_path(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         struct error *err)
 {
     return path_filter_compile(compiler, raw, true, err);
 }
 
-bool compile_cyclic_path(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_cyclic_path(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         struct error *err)
 {
     return path_filter_compile(compiler, raw, false, err);
 }

@@ -4,11 +4,11 @@
  * Of by('key'), by(T.id) and by() each traverser gives one value to a list, at once; counts are
  * kept as numbers; only for other traversals the traversers of a group are kept until somebody
  * reads it, and the first result is the group's. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 struct group_entry {
-    struct gremlin_value values; /* a list, a long, or null */
-    struct batch batch;          /* kept for a traversal */
+    struct gremlin_value values;  /* a list, a long, or null */
+    struct gremlin_walkers batch; /* kept for a traversal */
 };
 
 enum group_form {
@@ -18,31 +18,31 @@ enum group_form {
 };
 
 /* What was gathered under a name; shared by all steps of that name. */
-struct group_state {
+struct gremlin_group_state {
     struct gremlin_value index; /* a map: key to its number */
     struct group_entry *entries;
     size_t count, capacity;
-    const struct by *value; /* of the first step; NULL: the objects */
+    const struct gremlin_by *value; /* of the first step; NULL: the objects */
     enum group_form form;
 };
 
 struct group {
-    struct step step;
+    struct gremlin_step step;
     struct slice name; /* data NULL: it is the stream's */
-    struct by key, value;
+    struct gremlin_by key, value;
     bool has_key, has_value;
     enum group_form form;
-    struct group_state own;
-    struct side_effect *effect;
+    struct gremlin_group_state own;
+    struct gremlin_side_effect *effect;
 };
 
-static struct group_state *group_state(struct run *run, struct group *group)
+static struct gremlin_group_state *group_state(struct gremlin_run *run, struct group *group)
 {
-    struct group_state *state = &group->own;
+    struct gremlin_group_state *state = &group->own;
 
     if (group->effect) {
         if (!group->effect->group)
-            group->effect->group = ARENA_NEW(run->arena, struct group_state);
+            group->effect->group = ARENA_NEW(run->arena, struct gremlin_group_state);
         state = group->effect->group;
     }
     if (gremlin_is_null(state->index)) {
@@ -53,7 +53,7 @@ static struct group_state *group_state(struct run *run, struct group *group)
     return state;
 }
 
-static struct group_entry *group_entry(struct run *run, struct group_state *state,
+static struct group_entry *group_entry(struct gremlin_run *run, struct gremlin_group_state *state,
                                        struct gremlin_value key)
 {
     bool new;
@@ -74,8 +74,8 @@ static struct group_entry *group_entry(struct run *run, struct group_state *stat
     return &state->entries[state->count++];
 }
 
-static void list_append(struct run *run, struct gremlin_value *list, struct gremlin_value value,
-                        uint64_t bulk)
+static void list_append(struct gremlin_run *run, struct gremlin_value *list,
+                        struct gremlin_value value, uint64_t bulk)
 {
     if (gremlin_is_null(*list))
         *list = gremlin_list_new(run->heap, 1);
@@ -83,15 +83,15 @@ static void list_append(struct run *run, struct gremlin_value *list, struct grem
         gremlin_list_add(*list, value);
 }
 
-static bool group_add(struct run *run, struct group *group, const struct traverser *traverser,
-                      struct error *err)
+static bool group_add(struct gremlin_run *run, struct group *group,
+                      const struct gremlin_walker *traverser, struct error *err)
 {
-    struct group_state *state = group_state(run, group);
+    struct gremlin_group_state *state = group_state(run, group);
     struct group_entry *entry;
     struct gremlin_value key, value;
     bool found;
 
-    if (!by_apply(run, group->has_key ? &group->key : NULL, traverser, &key, &found, err))
+    if (!gremlin_by_apply(run, group->has_key ? &group->key : NULL, traverser, &key, &found, err))
         return false;
     if (!found)
         return true;
@@ -103,10 +103,10 @@ static bool group_add(struct run *run, struct group *group, const struct travers
         entry->values.integer += (int64_t)traverser->bulk;
         return true;
     case GROUP_STREAM:
-        batch_push(run, &entry->batch, traverser_copy(traverser));
+        gremlin_walkers_push(run, &entry->batch, gremlin_walker_copy(traverser));
         return true;
     case GROUP_OBJECTS:
-        if (!by_apply(run, state->value, traverser, &value, &found, err))
+        if (!gremlin_by_apply(run, state->value, traverser, &value, &found, err))
             return false;
         if (found) {
             list_append(run, &entry->values, value, traverser->bulk);
@@ -118,12 +118,12 @@ static bool group_add(struct run *run, struct group *group, const struct travers
 }
 
 /* The value of a group; *ret_found false: it has none, and is left out. */
-static bool entry_value(struct run *run, const struct group_state *state,
+static bool entry_value(struct gremlin_run *run, const struct gremlin_group_state *state,
                         const struct group_entry *entry, struct gremlin_value *ret_value,
                         bool *ret_found, struct error *err)
 {
-    struct part *part;
-    struct traverser first = {0};
+    struct gremlin_part *part;
+    struct gremlin_walker first = {0};
 
     if (state->form != GROUP_STREAM) {
         /* What by('key') finds is folded, and nothing folded is an empty list. */
@@ -133,10 +133,10 @@ static bool entry_value(struct run *run, const struct group_state *state,
         return true;
     }
     part = state->value->part;
-    part_reset(run, part);
+    gremlin_part_reset(run, part);
     for (size_t i = 0; i < entry->batch.count; i++)
-        part_add(run, part, traverser_copy(&entry->batch.items[i]));
-    if (!part_next(run, part, &first, ret_found, err))
+        gremlin_part_add(run, part, gremlin_walker_copy(&entry->batch.items[i]));
+    if (!gremlin_part_next(run, part, &first, ret_found, err))
         return false;
     if (*ret_found)
         *ret_value = gremlin_value_take(&first.value);
@@ -144,12 +144,12 @@ static bool entry_value(struct run *run, const struct group_state *state,
         *ret_value = GREMLIN_NOTHING;
         *ret_found = true;
     }
-    traverser_done(&first);
+    gremlin_walker_done(&first);
     return true;
 }
 
-bool group_result(struct run *run, const struct group_state *state, struct gremlin_value *ret_map,
-                  struct error *err)
+bool gremlin_group_result(struct gremlin_run *run, const struct gremlin_group_state *state,
+                          struct gremlin_value *ret_map, struct error *err)
 {
     struct gremlin_value map = gremlin_map_new(run->heap);
     const struct gremlin_table *index;
@@ -171,20 +171,20 @@ bool group_result(struct run *run, const struct group_state *state, struct greml
     return true;
 }
 
-void group_clear(struct run *run, struct group_state *state)
+void gremlin_group_clear(struct gremlin_run *run, struct gremlin_group_state *state)
 {
     for (size_t i = 0; i < state->count; i++) {
         gremlin_value_unref(state->entries[i].values);
-        batch_done(run, &state->entries[i].batch);
+        gremlin_walkers_done(run, &state->entries[i].batch);
     }
     if (state->entries)
         gremlin_heap_release(run->heap, state->entries, state->capacity * sizeof *state->entries);
     gremlin_value_unref(state->index);
-    *state = (struct group_state){0};
+    *state = (struct gremlin_group_state){0};
 }
 
-static bool group_pull(struct run *run, struct step *step, size_t want UNUSED, struct batch *out,
-                       struct error *err)
+static bool group_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
+                       struct gremlin_walkers *out, struct error *err)
 {
     struct group *group = (struct group *)step;
     uint32_t loops[LOOPS_DEPTH_MAX] = {0};
@@ -193,62 +193,62 @@ static bool group_pull(struct run *run, struct step *step, size_t want UNUSED, s
     if (step->emitted)
         return true;
     for (;;) {
-        batch_clear(&step->pending);
-        if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
         if (!step->pending.count)
             break;
-        if (!step_look_ahead(run, step, &step->pending, 0, err))
+        if (!gremlin_step_look_ahead(run, step, &step->pending, 0, err))
             return false;
         for (size_t i = 0; i < step->pending.count; i++)
             if (!group_add(run, group, &step->pending.items[i], err))
                 return false;
-        step_forget_ahead(run, step);
+        gremlin_step_forget_ahead(run, step);
         memcpy(loops, step->pending.items[0].loops, sizeof loops);
     }
     step->emitted = true;
-    if (!group_result(run, &group->own, &map, err))
+    if (!gremlin_group_result(run, &group->own, &map, err))
         return false;
-    group_clear(run, &group->own);
-    reduced_push(run, step, map, loops, out);
+    gremlin_group_clear(run, &group->own);
+    gremlin_reduced_push(run, step, map, loops, out);
     return true;
 }
 
-static bool group_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep UNUSED, struct error *err)
+static bool group_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     return group_add(run, (struct group *)step, traverser, err);
 }
 
-static void group_reset(struct run *run, struct step *step)
+static void group_reset(struct gremlin_run *run, struct gremlin_step *step)
 {
-    group_clear(run, &((struct group *)step)->own);
+    gremlin_group_clear(run, &((struct group *)step)->own);
 }
 
-static const struct step_kind step_group = {.name = "group",
-                                            .flags = STEP_BARRIER | STEP_ORDER_FREE,
-                                            .pull = group_pull,
-                                            .reset = group_reset};
-static const struct step_kind step_group_effect = {
+static const struct gremlin_step_kind step_group = {.name = "group",
+                                                    .flags = STEP_BARRIER | STEP_ORDER_FREE,
+                                                    .pull = group_pull,
+                                                    .reset = group_reset};
+static const struct gremlin_step_kind step_group_effect = {
     .name = "groupSideEffect", .flags = STEP_FILTERS | STEP_SIDE_EFFECT, .one = group_one};
 
-static bool group_begin(struct compiler *compiler, struct raw *raw, struct group *group,
-                        struct error *err)
+static bool group_begin(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                        struct group *group, struct error *err)
 {
     if (raw->count) {
-        if (!argument_text(raw, 0, &group->name, err))
+        if (!gremlin_argument_text(raw, 0, &group->name, err))
             return false;
-        group->effect = side_effect_get(compiler->run, group->name);
+        group->effect = gremlin_side_effect_get(compiler->run, group->name);
         group->effect->grouped = true;
     }
     group->step.local = true;
     raw->by_taken = true;
     if (raw->by_count) {
         group->has_key = true;
-        if (!compile_by(compiler, raw->by[0], &group->key, err))
+        if (!gremlin_compile_by(compiler, raw->by[0], &group->key, err))
             return false;
         if (group->key.part)
-            step_own(compiler, &group->step, group->key.part);
+            gremlin_step_own(compiler, &group->step, group->key.part);
     }
     return true;
 }
@@ -258,14 +258,14 @@ static bool part_counts(const struct gremlin_instruction *by)
 {
     const struct gremlin_traversal *traversal;
 
-    if (by->count != 1 || !argument_is_traversal(by->arguments[0]))
+    if (by->count != 1 || !gremlin_argument_is_traversal(by->arguments[0]))
         return false;
-    traversal = argument_traversal(by->arguments[0]);
+    traversal = gremlin_argument_traversal(by->arguments[0]);
     return traversal->steps.count == 1 && !traversal->steps.items[0].count &&
            slice_equal(traversal->steps.items[0].name, SLICE("count"));
 }
 
-bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_group(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct group *group =
         STEP_ADD(compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
@@ -281,16 +281,17 @@ bool compile_group(struct compiler *compiler, struct raw *raw, struct error *err
         return true;
     }
     group->has_value = true;
-    if (!compile_by(compiler, raw->by[1], &group->value, err))
+    if (!gremlin_compile_by(compiler, raw->by[1], &group->value, err))
         return false;
     if (group->value.part) {
         group->form = GROUP_STREAM;
-        step_own(compiler, &group->step, group->value.part);
+        gremlin_step_own(compiler, &group->step, group->value.part);
     }
     return true;
 }
 
-bool compile_group_count(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_group_count(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         struct error *err)
 {
     struct group *group =
         STEP_ADD(compiler, raw, raw->count ? &step_group_effect : &step_group, struct group);
@@ -304,36 +305,36 @@ bool compile_group_count(struct compiler *compiler, struct raw *raw, struct erro
 /* --- tree ------------------------------------------------------------------------------------ */
 
 struct tree {
-    struct step step;
-    struct side_effect *effect; /* NULL: of the stream */
+    struct gremlin_step step;
+    struct gremlin_side_effect *effect; /* NULL: of the stream */
     struct gremlin_value tree;
 };
 
-static bool tree_add(struct run *run, struct step *step, struct gremlin_value tree,
-                     const struct traverser *traverser, struct error *err)
+static bool tree_add(struct gremlin_run *run, struct gremlin_step *step, struct gremlin_value tree,
+                     const struct gremlin_walker *traverser, struct error *err)
 {
-    struct trail_nodes nodes;
+    struct gremlin_trail_nodes nodes;
     bool good = true;
 
-    if (!trail_section(run, traverser, SLICE_NONE, SLICE_NONE, &nodes, err))
+    if (!gremlin_trail_section(run, traverser, SLICE_NONE, SLICE_NONE, &nodes, err))
         return false;
     for (size_t i = 0; good && i < nodes.count; i++) {
         struct gremlin_value key;
         bool found;
 
-        good = by_apply_value(run, step_by(step, i), traverser, nodes.nodes[i]->value, &key, &found,
-                              err);
+        good = gremlin_by_apply_value(run, gremlin_step_by(step, i), traverser,
+                                      nodes.nodes[i]->value, &key, &found, err);
         if (good && found) {
             tree = gremlin_tree_branch(tree, key);
             gremlin_value_unref(key);
         }
     }
-    trail_release(run, &nodes);
+    gremlin_trail_release(run, &nodes);
     return good;
 }
 
-static bool tree_pull(struct run *run, struct step *step, size_t want UNUSED, struct batch *out,
-                      struct error *err)
+static bool tree_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
+                      struct gremlin_walkers *out, struct error *err)
 {
     struct tree *tree = (struct tree *)step;
     uint32_t loops[LOOPS_DEPTH_MAX] = {0};
@@ -342,8 +343,8 @@ static bool tree_pull(struct run *run, struct step *step, size_t want UNUSED, st
         return true;
     tree->tree = gremlin_table_new(run->heap, GREMLIN_TREE, 0);
     for (;;) {
-        batch_clear(&step->pending);
-        if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
         if (!step->pending.count)
             break;
@@ -352,12 +353,12 @@ static bool tree_pull(struct run *run, struct step *step, size_t want UNUSED, st
                 return false;
     }
     step->emitted = true;
-    reduced_push(run, step, gremlin_value_take(&tree->tree), loops, out);
+    gremlin_reduced_push(run, step, gremlin_value_take(&tree->tree), loops, out);
     return true;
 }
 
-static bool tree_one(struct run *run, struct step *step, struct traverser *traverser,
-                     bool *ret_keep UNUSED, struct error *err)
+static bool tree_one(struct gremlin_run *run, struct gremlin_step *step,
+                     struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     struct tree *tree = (struct tree *)step;
 
@@ -367,21 +368,21 @@ static bool tree_one(struct run *run, struct step *step, struct traverser *trave
     return tree_add(run, step, tree->effect->value, traverser, err);
 }
 
-static void tree_reset(struct run *run UNUSED, struct step *step)
+static void tree_reset(struct gremlin_run *run UNUSED, struct gremlin_step *step)
 {
     gremlin_value_replace_take(&((struct tree *)step)->tree, GREMLIN_NOTHING);
 }
 
-static const struct step_kind step_tree = {.name = "tree",
-                                           .flags = STEP_BARRIER | STEP_NEEDS_PATH,
-                                           .pull = tree_pull,
-                                           .reset = tree_reset};
-static const struct step_kind step_tree_effect = {.name = "treeSideEffect",
-                                                  .flags = STEP_FILTERS | STEP_SIDE_EFFECT |
-                                                           STEP_NEEDS_PATH,
-                                                  .one = tree_one};
+static const struct gremlin_step_kind step_tree = {.name = "tree",
+                                                   .flags = STEP_BARRIER | STEP_NEEDS_PATH,
+                                                   .pull = tree_pull,
+                                                   .reset = tree_reset};
+static const struct gremlin_step_kind step_tree_effect = {.name = "treeSideEffect",
+                                                          .flags = STEP_FILTERS | STEP_SIDE_EFFECT |
+                                                                   STEP_NEEDS_PATH,
+                                                          .one = tree_one};
 
-bool compile_tree(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_tree(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct tree *tree =
         STEP_ADD(compiler, raw, raw->count ? &step_tree_effect : &step_tree, struct tree);
@@ -389,9 +390,9 @@ bool compile_tree(struct compiler *compiler, struct raw *raw, struct error *err)
 
     if (!raw->count)
         return true;
-    if (!argument_text(raw, 0, &name, err))
+    if (!gremlin_argument_text(raw, 0, &name, err))
         return false;
-    tree->effect = side_effect_get(compiler->run, name);
+    tree->effect = gremlin_side_effect_get(compiler->run, name);
     tree->effect->treed = true;
     return true;
 }

@@ -1,6 +1,6 @@
 /* Steps on lists: combine, merge, intersect, difference, disjunct, product, conjoin. The other
  * operand is a value, or what a child gives for the traverser. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum list_operation {
     LIST_COMBINE,
@@ -13,17 +13,16 @@ enum list_operation {
 };
 
 struct list_step {
-    struct step step;
+    struct gremlin_step step;
     enum list_operation operation;
     const char *name;
     struct gremlin_value other;
-    struct part *part;
-
+    struct gremlin_part *part;
 };
 
 static bool is_list(struct gremlin_value value)
 {
-    return value_iterates(value) || value.type == GREMLIN_PATH;
+    return gremlin_value_iterates(value) || value.type == GREMLIN_PATH;
 }
 
 static bool incoming(const struct list_step *self, struct gremlin_value value, struct error *err)
@@ -38,8 +37,9 @@ static bool incoming(const struct list_step *self, struct gremlin_value value, s
     return true;
 }
 
-static bool operand(struct run *run, struct list_step *self, const struct traverser *traverser,
-                    struct gremlin_value *ret_other, struct error *err)
+static bool operand(struct gremlin_run *run, struct list_step *self,
+                    const struct gremlin_walker *traverser, struct gremlin_value *ret_other,
+                    struct error *err)
 {
     bool found = true;
 
@@ -47,13 +47,12 @@ static bool operand(struct run *run, struct list_step *self, const struct traver
         *ret_other = gremlin_value_ref(self->other);
         return true;
     }
-    if (!part_value(run, self->part, traverser, ret_other, &found, err))
+    if (!gremlin_part_value(run, self->part, traverser, ret_other, &found, err))
         return false;
     if (!found || gremlin_is_null(*ret_other))
         return FAIL(err, "traversal argument for %s step must yield an iterable type, not null",
                     self->name);
-    if (is_list(*ret_other) ||
-        (self->operation == LIST_MERGE && ret_other->type == GREMLIN_MAP))
+    if (is_list(*ret_other) || (self->operation == LIST_MERGE && ret_other->type == GREMLIN_MAP))
         return true;
     FAIL(err, "traversal argument for %s step must yield an iterable type, encountered %s",
          self->name, gremlin_type_name(ret_other->type));
@@ -61,7 +60,7 @@ static bool operand(struct run *run, struct list_step *self, const struct traver
     return false;
 }
 
-static struct gremlin_value set_of(struct run *run, struct gremlin_value list)
+static struct gremlin_value set_of(struct gremlin_run *run, struct gremlin_value list)
 {
     struct gremlin_value set = gremlin_set_new(run->heap);
 
@@ -79,7 +78,8 @@ static void set_pick(struct gremlin_value into, struct gremlin_value a, struct g
             gremlin_set_add(into, gremlin_list(a)->items[i]);
 }
 
-static struct gremlin_value product(struct run *run, struct gremlin_value a, struct gremlin_value b)
+static struct gremlin_value product(struct gremlin_run *run, struct gremlin_value a,
+                                    struct gremlin_value b)
 {
     struct gremlin_value list = gremlin_list_new(run->heap, 0);
 
@@ -94,14 +94,15 @@ static struct gremlin_value product(struct run *run, struct gremlin_value a, str
     return list;
 }
 
-static struct gremlin_value compute(struct run *run, enum list_operation operation,
+static struct gremlin_value compute(struct gremlin_run *run, enum list_operation operation,
                                     struct gremlin_value a, struct gremlin_value b)
 {
     struct gremlin_value result, sets[2];
 
     if (operation == LIST_PRODUCT)
         return product(run, a, b);
-    result = operation == LIST_COMBINE ? gremlin_list_new(run->heap, 0) : gremlin_set_new(run->heap);
+    result =
+        operation == LIST_COMBINE ? gremlin_list_new(run->heap, 0) : gremlin_set_new(run->heap);
     if (operation == LIST_COMBINE || operation == LIST_MERGE) {
         const struct gremlin_value both[] = {a, b};
 
@@ -124,8 +125,8 @@ static struct gremlin_value compute(struct run *run, enum list_operation operati
     return result;
 }
 
-static bool list_one(struct run *run, struct step *step, struct traverser *traverser,
-                     bool *ret_keep UNUSED, struct error *err)
+static bool list_one(struct gremlin_run *run, struct gremlin_step *step,
+                     struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     struct list_step *self = (struct list_step *)step;
     struct gremlin_value other, a, b, result;
@@ -144,21 +145,21 @@ static bool list_one(struct run *run, struct step *step, struct traverser *trave
             gremlin_map_put(result, gremlin_table(other)->rows[i].key,
                             gremlin_table(other)->rows[i].value);
     } else {
-        a = value_listed(run, traverser->value);
-        b = value_listed(run, other);
+        a = gremlin_value_listed(run, traverser->value);
+        b = gremlin_value_listed(run, other);
         result = compute(run, self->operation, a, b);
         gremlin_value_unref(a);
         gremlin_value_unref(b);
     }
     gremlin_value_unref(other);
-    traverser_set(run, traverser, result, step);
+    gremlin_walker_set(run, traverser, result, step);
     return true;
 }
 
-static const struct step_kind step_list = {.name = "list", .one = list_one};
+static const struct gremlin_step_kind step_list = {.name = "list", .one = list_one};
 
-static bool list_compile(struct compiler *compiler, struct raw *raw, enum list_operation operation,
-                         struct error *err)
+static bool list_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         enum list_operation operation, struct error *err)
 {
     struct list_step *self = STEP_ADD(compiler, raw, &step_list, struct list_step);
     struct gremlin_value other = raw->arguments[0];
@@ -166,20 +167,21 @@ static bool list_compile(struct compiler *compiler, struct raw *raw, enum list_o
     self->operation = operation;
     self->name = raw->row->name;
     self->step.local = true;
-    if (argument_is_traversal(other))
-        return step_child(compiler, &self->step, other, (struct part_options){0}, &self->part, err);
+    if (gremlin_argument_is_traversal(other))
+        return gremlin_step_child(compiler, &self->step, other, (struct gremlin_part_options){0},
+                                  &self->part, err);
     self->other = other;
     if (gremlin_is_null(other))
         return REFUSE(err, "Argument provided for %s step can't be null", raw->row->name);
     if (!is_list(other) && !(operation == LIST_MERGE && other.type == GREMLIN_MAP))
-        return REFUSE(err,
-                      "%s step can only take an array or an Iterable as an argument, encountered %s",
-                      raw->row->name, gremlin_type_name(other.type));
+        return REFUSE(
+            err, "%s step can only take an array or an Iterable as an argument, encountered %s",
+            raw->row->name, gremlin_type_name(other.type));
     return true;
 }
 
 #define LIST_STEP(name, operation)                                                                 \
-    bool name(struct compiler *compiler, struct raw *raw, struct error *err)                       \
+    bool name(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)       \
     {                                                                                              \
         return list_compile(compiler, raw, operation, err);                                        \
     }
@@ -192,8 +194,8 @@ LIST_STEP(compile_product, LIST_PRODUCT)
 
 /* --- conjoin --------------------------------------------------------------------------------- */
 
-static bool conjoin_one(struct run *run, struct step *step, struct traverser *traverser,
-                        bool *ret_keep UNUSED, struct error *err)
+static bool conjoin_one(struct gremlin_run *run, struct gremlin_step *step,
+                        struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     struct list_step *self = (struct list_step *)step;
     struct gremlin_value items;
@@ -203,7 +205,7 @@ static bool conjoin_one(struct run *run, struct step *step, struct traverser *tr
     if (!incoming(self, traverser->value, err))
         return false;
     buf_init(&text, TEXT_MAX);
-    items = value_listed(run, traverser->value);
+    items = gremlin_value_listed(run, traverser->value);
     for (size_t i = 0; i < gremlin_list(items)->count; i++) {
         struct gremlin_value item = gremlin_list(items)->items[i];
 
@@ -219,14 +221,14 @@ static bool conjoin_one(struct run *run, struct step *step, struct traverser *tr
         good = error_set(err, ERROR_QUERY_LIMIT, "conjoin(): a text of more than %d bytes",
                          (int)TEXT_MAX);
     else
-        traverser_set(run, traverser, gremlin_string(run->heap, buf_slice(&text)), step);
+        gremlin_walker_set(run, traverser, gremlin_string(run->heap, buf_slice(&text)), step);
     buf_done(&text);
     return good;
 }
 
-static const struct step_kind step_conjoin = {.name = "conjoin", .one = conjoin_one};
+static const struct gremlin_step_kind step_conjoin = {.name = "conjoin", .one = conjoin_one};
 
-bool compile_conjoin(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_conjoin(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct list_step *self = STEP_ADD(compiler, raw, &step_conjoin, struct list_step);
 
@@ -235,5 +237,5 @@ bool compile_conjoin(struct compiler *compiler, struct raw *raw, struct error *e
     self->other = raw->arguments[0];
     if (gremlin_is_null(self->other))
         return REFUSE(err, "Input delimiter to conjoin step can't be null.");
-    return gremlin_is_string(self->other) || argument_wrong(raw, 0, "a string", err);
+    return gremlin_is_string(self->other) || gremlin_argument_wrong(raw, 0, "a string", err);
 }

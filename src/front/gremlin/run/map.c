@@ -1,33 +1,36 @@
 /* One object becomes another, or several: tokens and properties of elements, items of collections,
  * constants, and what is put in from outside. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- Tokens ---------------------------------------------------------------------------------- */
 
 struct token {
-    struct step step;
+    struct gremlin_step step;
     struct gremlin_enum word;
 };
 
-static bool token_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep, struct error *err)
+static bool token_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     struct gremlin_value value;
 
     if (!gremlin_is_element(traverser->value) && traverser->value.type != GREMLIN_PROPERTY)
         return FAIL(err, "%.*s() takes elements: a %s cannot be cast to Element",
                     SLICE_ARG(step->instruction->name), gremlin_type_name(traverser->value.type));
-    if (!value_of_token(run, traverser->value, ((struct token *)step)->word, &value, ret_keep, err))
+    if (!gremlin_value_of_token(run, traverser->value, ((struct token *)step)->word, &value,
+                                ret_keep, err))
         return false;
     if (*ret_keep)
-        traverser_set(run, traverser, value, step);
+        gremlin_walker_set(run, traverser, value, step);
     return true;
 }
 
-static const struct step_kind step_token = {.name = "token", .flags = STEP_HEADS, .one = token_one};
+static const struct gremlin_step_kind step_token = {
+    .name = "token", .flags = STEP_HEADS, .one = token_one};
 
 #define TOKEN(name, word_)                                                                         \
-    bool name(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)                \
+    bool name(struct gremlin_compiler *compiler, struct gremlin_raw *raw,                          \
+              struct error *err UNUSED)                                                            \
     {                                                                                              \
         STEP_ADD(compiler, raw, &step_token, struct token)->word =                                 \
             (struct gremlin_enum){GREMLIN_ENUM_T, word_};                                          \
@@ -40,50 +43,54 @@ TOKEN(compile_value, GREMLIN_T_VALUE)
 
 /* --- identity, constant, element ------------------------------------------------------------- */
 
-static bool identity_one(struct run *run UNUSED, struct step *step UNUSED,
-                         struct traverser *traverser UNUSED, bool *ret_keep UNUSED,
+static bool identity_one(struct gremlin_run *run UNUSED, struct gremlin_step *step UNUSED,
+                         struct gremlin_walker *traverser UNUSED, bool *ret_keep UNUSED,
                          struct error *err UNUSED)
 {
     return true;
 }
 
-const struct step_kind step_identity = {
+const struct gremlin_step_kind step_identity = {
     .name = "identity", .flags = STEP_FILTERS | STEP_SEES, .one = identity_one};
 
-bool compile_identity(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_identity(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                      struct error *err UNUSED)
 {
-    STEP_ADD(compiler, raw, &step_identity, struct step);
+    STEP_ADD(compiler, raw, &step_identity, struct gremlin_step);
     return true;
 }
 
 struct constant {
-    struct step step;
+    struct gremlin_step step;
     struct gremlin_value value;
 };
 
-static bool constant_one(struct run *run, struct step *step, struct traverser *traverser,
-                         bool *ret_keep UNUSED, struct error *err UNUSED)
+static bool constant_one(struct gremlin_run *run, struct gremlin_step *step,
+                         struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                         struct error *err UNUSED)
 {
-    traverser_set(run, traverser, gremlin_value_ref(((struct constant *)step)->value), step);
+    gremlin_walker_set(run, traverser, gremlin_value_ref(((struct constant *)step)->value), step);
     return true;
 }
 
-static const struct step_kind step_constant = {
+static const struct gremlin_step_kind step_constant = {
     .name = "constant", .flags = STEP_HEADS, .one = constant_one};
 
-bool add_constant(struct compiler *compiler, const struct raw *raw, struct gremlin_value value)
+bool gremlin_add_constant(struct gremlin_compiler *compiler, const struct gremlin_raw *raw,
+                          struct gremlin_value value)
 {
     STEP_ADD(compiler, raw, &step_constant, struct constant)->value = value;
     return true;
 }
 
-bool compile_constant(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_constant(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                      struct error *err UNUSED)
 {
-    return add_constant(compiler, raw, raw->arguments[0]);
+    return gremlin_add_constant(compiler, raw, raw->arguments[0]);
 }
 
-static bool element_one(struct run *run, struct step *step, struct traverser *traverser,
-                        bool *ret_keep, struct error *err)
+static bool element_one(struct gremlin_run *run, struct gremlin_step *step,
+                        struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     struct gremlin_value owner, object = traverser->value;
 
@@ -96,30 +103,32 @@ static bool element_one(struct run *run, struct step *step, struct traverser *tr
                     gremlin_type_name(object.type));
     *ret_keep = !gremlin_is_null(owner);
     if (*ret_keep)
-        traverser_set(run, traverser, gremlin_value_ref(owner), step);
+        gremlin_walker_set(run, traverser, gremlin_value_ref(owner), step);
     return true;
 }
 
-static const struct step_kind step_element = {.name = "element", .one = element_one};
+static const struct gremlin_step_kind step_element = {.name = "element", .one = element_one};
 
-bool compile_element(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_element(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                     struct error *err UNUSED)
 {
-    STEP_ADD(compiler, raw, &step_element, struct step);
+    STEP_ADD(compiler, raw, &step_element, struct gremlin_step);
     return true;
 }
 
 /* --- values, properties ---------------------------------------------------------------------- */
 
 struct properties {
-    struct step step;
+    struct gremlin_step step;
     const struct slice *keys;
     size_t count;
     bool values;
     bool none; /* only nulls were asked for */
 };
 
-static bool properties_spread(struct run *run, struct step *step, const struct traverser *traverser,
-                              struct batch *out, struct error *err)
+static bool properties_spread(struct gremlin_run *run, struct gremlin_step *step,
+                              const struct gremlin_walker *traverser, struct gremlin_walkers *out,
+                              struct error *err)
 {
     const struct properties *properties = (struct properties *)step;
     struct gremlin_value list;
@@ -129,13 +138,14 @@ static bool properties_spread(struct run *run, struct step *step, const struct t
                     SLICE_ARG(step->instruction->name), gremlin_type_name(traverser->value.type));
     if (properties->none)
         return true;
-    if (!element_list(run, traverser->value, properties->keys, properties->count,
-                      properties->values, &list, err))
+    if (!gremlin_element_list(run, traverser->value, properties->keys, properties->count,
+                              properties->values, &list, err))
         return false;
     for (size_t i = 0; i < gremlin_list(list)->count; i++)
-        batch_push(
-            run, out,
-            traverser_split(run, traverser, gremlin_value_ref(gremlin_list(list)->items[i]), step));
+        gremlin_walkers_push(run, out,
+                             gremlin_walker_split(run, traverser,
+                                                  gremlin_value_ref(gremlin_list(list)->items[i]),
+                                                  step));
     gremlin_value_unref(list);
     return true;
 }
@@ -147,7 +157,8 @@ static bool element_unread(struct gremlin_value value)
 }
 
 /* Elements that are not read yet are read for the whole batch. */
-static bool properties_load(struct run *run, struct batch *batch, struct error *err)
+static bool properties_load(struct gremlin_run *run, struct gremlin_walkers *batch,
+                            struct error *err)
 {
     size_t count = 0;
     struct gremlin_value *elements;
@@ -167,14 +178,14 @@ static bool properties_load(struct run *run, struct batch *batch, struct error *
     return good;
 }
 
-static bool properties_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                            struct error *err)
+static bool properties_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                            struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
     while (out->count == from) {
-        batch_clear(&step->pending);
-        if (!step_pull(run, step->previous, want, &step->pending, err))
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, want, &step->pending, err))
             return false;
         if (!step->pending.count)
             return true;
@@ -187,52 +198,56 @@ static bool properties_pull(struct run *run, struct step *step, size_t want, str
     return true;
 }
 
-static const struct step_kind step_properties = {.name = "properties", .pull = properties_pull};
+static const struct gremlin_step_kind step_properties = {.name = "properties",
+                                                         .pull = properties_pull};
 
-static bool properties_compile(struct compiler *compiler, struct raw *raw, bool values,
-                               struct error *err)
+static bool properties_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                               bool values, struct error *err)
 {
     struct properties *properties = STEP_ADD(compiler, raw, &step_properties, struct properties);
 
     properties->values = values;
-    if (!argument_texts(compiler, raw, 0, &properties->keys, &properties->count, err))
+    if (!gremlin_argument_texts(compiler, raw, 0, &properties->keys, &properties->count, err))
         return false;
     properties->none = raw->count && !properties->count;
     return true;
 }
 
-bool compile_values(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_values(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return properties_compile(compiler, raw, true, err);
 }
 
-bool compile_properties(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_properties(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                        struct error *err)
 {
     return properties_compile(compiler, raw, false, err);
 }
 
 /* --- unfold, index --------------------------------------------------------------------------- */
 
-static bool unfold_spread(struct run *run, struct step *step, const struct traverser *traverser,
-                          struct batch *out, struct error *err)
+static bool unfold_spread(struct gremlin_run *run, struct gremlin_step *step,
+                          const struct gremlin_walker *traverser, struct gremlin_walkers *out,
+                          struct error *err)
 {
     struct gremlin_cursor cursor = {0};
     struct gremlin_value item;
     int64_t bulk;
 
     if (!gremlin_is_collection(traverser->value)) {
-        batch_push(run, out,
-                   traverser_split(run, traverser, gremlin_value_ref(traverser->value), step));
+        gremlin_walkers_push(
+            run, out,
+            gremlin_walker_split(run, traverser, gremlin_value_ref(traverser->value), step));
         return true;
     }
     while (gremlin_collection_next(traverser->value, &cursor, &item, &bulk)) {
-        struct traverser split = traverser_split(run, traverser, item, step);
+        struct gremlin_walker split = gremlin_walker_split(run, traverser, item, step);
 
         if (run->bulks)
             split.bulk *= (uint64_t)bulk;
         for (int64_t i = run->bulks ? bulk : 1; i < bulk; i++)
-            batch_push(run, out, traverser_copy(&split));
-        batch_push(run, out, split);
+            gremlin_walkers_push(run, out, gremlin_walker_copy(&split));
+        gremlin_walkers_push(run, out, split);
         if (gremlin_heap_failed(run->heap)) {
             gremlin_collection_done(&cursor);
             return gremlin_heap_error(run->heap, err);
@@ -241,24 +256,26 @@ static bool unfold_spread(struct run *run, struct step *step, const struct trave
     return true;
 }
 
-static const struct step_kind step_unfold = {.name = "unfold", .spread = unfold_spread};
+static const struct gremlin_step_kind step_unfold = {.name = "unfold", .spread = unfold_spread};
 
-bool compile_unfold(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_unfold(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                    struct error *err UNUSED)
 {
-    STEP_ADD(compiler, raw, &step_unfold, struct step);
+    STEP_ADD(compiler, raw, &step_unfold, struct gremlin_step);
     return true;
 }
 
 struct index {
-    struct step step;
+    struct gremlin_step step;
     bool map;
 };
 
-static bool index_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep UNUSED, struct error *err UNUSED)
+static bool index_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                      struct error *err UNUSED)
 {
     bool map = ((struct index *)step)->map;
-    struct gremlin_value items = value_listed(run, traverser->value);
+    struct gremlin_value items = gremlin_value_listed(run, traverser->value);
     struct gremlin_value indexed =
         map ? gremlin_map_new(run->heap) : gremlin_list_new(run->heap, 0);
 
@@ -275,13 +292,13 @@ static bool index_one(struct run *run, struct step *step, struct traverser *trav
         gremlin_list_add_take(indexed, pair);
     }
     gremlin_value_unref(items);
-    traverser_set(run, traverser, indexed, step);
+    gremlin_walker_set(run, traverser, indexed, step);
     return true;
 }
 
-static const struct step_kind step_index = {.name = "index", .one = index_one};
+static const struct gremlin_step_kind step_index = {.name = "index", .one = index_one};
 
-bool compile_index(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_index(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct index *index = STEP_ADD(compiler, raw, &step_index, struct index);
 
@@ -302,31 +319,34 @@ bool compile_index(struct compiler *compiler, struct raw *raw, struct error *err
 /* --- loops ----------------------------------------------------------------------------------- */
 
 struct loops {
-    struct step step;
+    struct gremlin_step step;
     unsigned depth;
     bool outside; /* of any repeat() */
 };
 
-static bool loops_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep UNUSED, struct error *err UNUSED)
+static bool loops_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                      struct error *err UNUSED)
 {
     const struct loops *loops = (struct loops *)step;
 
-    traverser_set(run, traverser,
-                  gremlin_int(loops->outside ? 0 : (int32_t)traverser->loops[loops->depth]), step);
+    gremlin_walker_set(run, traverser,
+                       gremlin_int(loops->outside ? 0 : (int32_t)traverser->loops[loops->depth]),
+                       step);
     return true;
 }
 
-static const struct step_kind step_loops = {.name = "loops", .flags = STEP_HEADS, .one = loops_one};
+static const struct gremlin_step_kind step_loops = {
+    .name = "loops", .flags = STEP_HEADS, .one = loops_one};
 
-bool compile_loops(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_loops(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct loops *loops = STEP_ADD(compiler, raw, &step_loops, struct loops);
-    const struct loop_scope *scope = compiler->loops;
+    const struct gremlin_loop_scope *scope = compiler->loops;
     struct slice name;
 
     if (raw->count) {
-        if (!argument_text(raw, 0, &name, err))
+        if (!gremlin_argument_text(raw, 0, &name, err))
             return false;
         while (scope && !slice_equal(scope->name, name))
             scope = scope->outer;
@@ -341,47 +361,47 @@ bool compile_loops(struct compiler *compiler, struct raw *raw, struct error *err
 /* --- inject, fail ---------------------------------------------------------------------------- */
 
 struct inject {
-    struct step step;
+    struct gremlin_step step;
     const struct gremlin_value *values;
     size_t count;
     bool first; /* there is no incoming stream */
 };
 
-static bool inject_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                        struct error *err)
+static bool inject_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                        struct gremlin_walkers *out, struct error *err)
 {
     const struct inject *inject = (struct inject *)step;
 
     if (!step->emitted) {
         step->emitted = true;
         for (size_t i = 0; i < inject->count; i++) {
-            struct traverser injected = {.bulk = 1, .sack = gremlin_value_ref(run->sack_seed)};
+            struct gremlin_walker injected = {.bulk = 1, .sack = gremlin_value_ref(run->sack_seed)};
 
-            traverser_set(run, &injected, gremlin_value_ref(inject->values[i]), step);
-            batch_push(run, out, injected);
+            gremlin_walker_set(run, &injected, gremlin_value_ref(inject->values[i]), step);
+            gremlin_walkers_push(run, out, injected);
         }
         if (inject->count)
             return true;
     }
     if (inject->first)
         return true;
-    return step_pull(run, step->previous, want, out, err);
+    return gremlin_step_pull(run, step->previous, want, out, err);
 }
 
-static const struct step_kind step_inject = {.name = "inject", .pull = inject_pull};
+static const struct gremlin_step_kind step_inject = {.name = "inject", .pull = inject_pull};
 
 /* Is the step the first of all, or the first of a branch of a union() that is? */
-static bool nothing_comes_in(const struct compiler *compiler)
+static bool nothing_comes_in(const struct gremlin_compiler *compiler)
 {
     while (compiler->index == 0 && compiler->outer) {
         compiler = compiler->outer;
-        if (!raw_is(&compiler->raws[compiler->index], "union"))
+        if (!gremlin_raw_is(&compiler->raws[compiler->index], "union"))
             return false;
     }
     return compiler->index == 0;
 }
 
-bool compile_inject(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_inject(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct inject *inject = STEP_ADD(compiler, raw, &step_inject, struct inject);
 
@@ -389,18 +409,19 @@ bool compile_inject(struct compiler *compiler, struct raw *raw, struct error *er
     inject->count = raw->count;
     inject->first = nothing_comes_in(compiler);
     for (size_t i = 0; i < raw->count; i++)
-        if (argument_is_traversal(raw->arguments[i]))
-            return argument_wrong(raw, i, "a value", err);
+        if (gremlin_argument_is_traversal(raw->arguments[i]))
+            return gremlin_argument_wrong(raw, i, "a value", err);
     return true;
 }
 
 struct fail {
-    struct step step;
+    struct gremlin_step step;
     struct slice message;
 };
 
-static bool fail_one(struct run *run, struct step *step, struct traverser *traverser UNUSED,
-                     bool *ret_keep UNUSED, struct error *err)
+static bool fail_one(struct gremlin_run *run, struct gremlin_step *step,
+                     struct gremlin_walker *traverser UNUSED, bool *ret_keep UNUSED,
+                     struct error *err)
 {
     struct slice message = ((struct fail *)step)->message;
 
@@ -410,13 +431,13 @@ static bool fail_one(struct run *run, struct step *step, struct traverser *trave
                      (int)(message.len < 600 ? message.len : 600), (const char *)message.data);
 }
 
-static const struct step_kind step_fail = {
+static const struct gremlin_step_kind step_fail = {
     .name = "fail", .flags = STEP_FILTERS | STEP_SIDE_EFFECT, .one = fail_one};
 
-bool compile_fail(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_fail(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct fail *fail = STEP_ADD(compiler, raw, &step_fail, struct fail);
 
     fail->message = SLICE("fail() step triggered");
-    return !raw->count || argument_text(raw, 0, &fail->message, err);
+    return !raw->count || gremlin_argument_text(raw, 0, &fail->message, err);
 }

@@ -2,18 +2,18 @@
  * one; the next pattern is the first whose beginning is known, so the search is depth first over
  * what each gives. Variables are labels of the traverser's path while it lasts, so that filters
  * among the patterns see them, and the result is a map of all of them. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum { PATTERNS_MAX = 32, VARIABLES_MAX = 64 };
 
 struct pattern {
-    struct part *part;
+    struct gremlin_part *part;
     int start, end; /* variables; end -1: none */
     bool filter;    /* where(), not(), or(): run when all others have been */
 };
 
 struct match {
-    struct step step;
+    struct gremlin_step step;
     struct pattern patterns[PATTERNS_MAX];
     size_t count;
     struct slice variables[VARIABLES_MAX];
@@ -27,7 +27,7 @@ struct bindings {
     bool bound[VARIABLES_MAX];
 };
 
-static int variable_of(struct compiler *compiler, struct match *match, struct slice name)
+static int variable_of(struct gremlin_compiler *compiler, struct match *match, struct slice name)
 {
     struct gremlin_value text;
 
@@ -45,20 +45,21 @@ static int variable_of(struct compiler *compiler, struct match *match, struct sl
 }
 
 /* The traverser with one variable more on its path. */
-static struct traverser with_variable(struct run *run, const struct match *match,
-                                      const struct traverser *traverser, int variable,
-                                      struct gremlin_value value)
+static struct gremlin_walker with_variable(struct gremlin_run *run, const struct match *match,
+                                           const struct gremlin_walker *traverser, int variable,
+                                           struct gremlin_value value)
 {
-    struct traverser bound = traverser_copy(traverser);
+    struct gremlin_walker bound = gremlin_walker_copy(traverser);
 
     gremlin_value_replace_take(&bound.value, gremlin_value_ref(value));
     bound.on_trail = false;
-    traverser_label(run, &bound, match->labels[variable]);
+    gremlin_walker_label(run, &bound, match->labels[variable]);
     return bound;
 }
 
-static bool emit_map(struct run *run, struct match *match, const struct traverser *traverser,
-                     const struct bindings *bindings, struct batch *out)
+static bool emit_map(struct gremlin_run *run, struct match *match,
+                     const struct gremlin_walker *traverser, const struct bindings *bindings,
+                     struct gremlin_walkers *out)
 {
     struct gremlin_value map = gremlin_map_new(run->heap);
 
@@ -71,19 +72,21 @@ static bool emit_map(struct run *run, struct match *match, const struct traverse
         gremlin_map_put(map, key, bindings->values[i]);
         gremlin_value_unref(key);
     }
-    batch_push(run, out, traverser_split(run, traverser, map, &match->step));
+    gremlin_walkers_push(run, out, gremlin_walker_split(run, traverser, map, &match->step));
     return true;
 }
 
-static bool search(struct run *run, struct match *match, const struct traverser *traverser,
-                   struct bindings *bindings, uint32_t done, struct batch *out, struct error *err);
+static bool search(struct gremlin_run *run, struct match *match,
+                   const struct gremlin_walker *traverser, struct bindings *bindings, uint32_t done,
+                   struct gremlin_walkers *out, struct error *err);
 
 /* One result of a pattern: it must agree with its variable, or becomes it. */
-static bool follow(struct run *run, struct match *match, const struct pattern *pattern,
-                   const struct traverser *traverser, struct gremlin_value value,
-                   struct bindings *bindings, uint32_t done, struct batch *out, struct error *err)
+static bool follow(struct gremlin_run *run, struct match *match, const struct pattern *pattern,
+                   const struct gremlin_walker *traverser, struct gremlin_value value,
+                   struct bindings *bindings, uint32_t done, struct gremlin_walkers *out,
+                   struct error *err)
 {
-    struct traverser bound;
+    struct gremlin_walker bound;
     bool good;
 
     if (pattern->end < 0)
@@ -96,38 +99,39 @@ static bool follow(struct run *run, struct match *match, const struct pattern *p
     bindings->values[pattern->end] = value;
     good = search(run, match, &bound, bindings, done, out, err);
     bindings->bound[pattern->end] = false;
-    traverser_done(&bound);
+    gremlin_walker_done(&bound);
     return good;
 }
 
-static bool pattern_run(struct run *run, struct match *match, size_t index,
-                        const struct traverser *traverser, struct bindings *bindings, uint32_t done,
-                        struct batch *out, struct error *err)
+static bool pattern_run(struct gremlin_run *run, struct match *match, size_t index,
+                        const struct gremlin_walker *traverser, struct bindings *bindings,
+                        uint32_t done, struct gremlin_walkers *out, struct error *err)
 {
     const struct pattern *pattern = &match->patterns[index];
-    struct batch results = {0};
+    struct gremlin_walkers results = {0};
     bool good = true;
 
     if (pattern->filter) {
         bool yes;
 
-        if (!part_test(run, pattern->part, traverser, &yes, err))
+        if (!gremlin_part_test(run, pattern->part, traverser, &yes, err))
             return false;
         return !yes || search(run, match, traverser, bindings, done | 1U << index, out, err);
     }
-    part_begin_value(run, pattern->part, traverser, bindings->values[pattern->start]);
-    good = part_drain(run, pattern->part, &results, err);
+    gremlin_part_begin_value(run, pattern->part, traverser, bindings->values[pattern->start]);
+    good = gremlin_part_drain(run, pattern->part, &results, err);
     for (size_t i = 0; good && i < results.count; i++)
         good = query_work(&run->context, 1, err) &&
                follow(run, match, pattern, traverser, results.items[i].value, bindings,
                       done | 1U << index, out, err);
-    batch_done(run, &results);
+    gremlin_walkers_done(run, &results);
     return good;
 }
 
 /* Without an end a pattern is a filter, but one that counts its results as TinkerPop does. */
-static bool search(struct run *run, struct match *match, const struct traverser *traverser,
-                   struct bindings *bindings, uint32_t done, struct batch *out, struct error *err)
+static bool search(struct gremlin_run *run, struct match *match,
+                   const struct gremlin_walker *traverser, struct bindings *bindings, uint32_t done,
+                   struct gremlin_walkers *out, struct error *err)
 {
     size_t left = match->count;
 
@@ -147,20 +151,21 @@ static bool search(struct run *run, struct match *match, const struct traverser 
     return emit_map(run, match, traverser, bindings, out);
 }
 
-static bool match_spread(struct run *run, struct step *step, const struct traverser *traverser,
-                         struct batch *out, struct error *err)
+static bool match_spread(struct gremlin_run *run, struct gremlin_step *step,
+                         const struct gremlin_walker *traverser, struct gremlin_walkers *out,
+                         struct error *err)
 {
     struct match *match = (struct match *)step;
     struct bindings bindings = {0};
     struct gremlin_value known[VARIABLES_MAX] = {0}; /* held here; others by the path */
-    struct traverser begun = traverser_copy(traverser);
+    struct gremlin_walker begun = gremlin_walker_copy(traverser);
     bool good = true, found;
 
     for (size_t i = 0; good && i < match->variable_count; i++) {
         struct gremlin_value value;
 
-        good = scope_value(run, traverser, match->variables[i], GREMLIN_POP_LAST, &value, &found,
-                           err);
+        good = gremlin_scope_value(run, traverser, match->variables[i], GREMLIN_POP_LAST, &value,
+                                   &found, err);
         if (good && found) {
             bindings.bound[i] = true;
             bindings.values[i] = value;
@@ -170,16 +175,16 @@ static bool match_spread(struct run *run, struct step *step, const struct traver
     if (good && !bindings.bound[match->first]) {
         bindings.bound[match->first] = true;
         bindings.values[match->first] = traverser->value;
-        traverser_label(run, &begun, match->labels[match->first]);
+        gremlin_walker_label(run, &begun, match->labels[match->first]);
     }
     good = good && search(run, match, &begun, &bindings, 0, out, err);
     for (size_t i = 0; i < match->variable_count; i++)
         gremlin_value_unref(known[i]);
-    traverser_done(&begun);
+    gremlin_walker_done(&begun);
     return good;
 }
 
-static const struct step_kind step_match = {
+static const struct gremlin_step_kind step_match = {
     .name = "match", .flags = STEP_NEEDS_LABELS, .spread = match_spread};
 
 /* --- Compiling ------------------------------------------------------------------------------- */
@@ -193,19 +198,19 @@ static bool is_filter(const struct gremlin_traversal *traversal)
             slice_equal(first->name, SLICE("or")));
 }
 
-static bool pattern_compile(struct compiler *compiler, struct match *match,
+static bool pattern_compile(struct gremlin_compiler *compiler, struct match *match,
                             const struct gremlin_traversal *traversal, struct error *err)
 {
     struct pattern *pattern = &match->patterns[match->count];
 
     /* and(...): its patterns are patterns */
-    if (traversal->steps.count == 1 &&
-        slice_equal(traversal->steps.items[0].name, SLICE("and"))) {
+    if (traversal->steps.count == 1 && slice_equal(traversal->steps.items[0].name, SLICE("and"))) {
         const struct gremlin_instruction *in = &traversal->steps.items[0];
 
         for (size_t i = 0; i < in->count; i++)
-            if (!argument_is_traversal(in->arguments[i]) ||
-                !pattern_compile(compiler, match, argument_traversal(in->arguments[i]), err))
+            if (!gremlin_argument_is_traversal(in->arguments[i]) ||
+                !pattern_compile(compiler, match, gremlin_argument_traversal(in->arguments[i]),
+                                 err))
                 return false;
         return true;
     }
@@ -213,11 +218,12 @@ static bool pattern_compile(struct compiler *compiler, struct match *match,
         return REFUSE(err, "match() takes at most %d patterns", PATTERNS_MAX);
     pattern->filter = is_filter(traversal);
     pattern->end = -1;
-    if (!compile_part(compiler, traversal,
-                      (struct part_options){.where = pattern->filter, .pattern = !pattern->filter},
-                      &pattern->part, err))
+    if (!gremlin_compile_part(
+            compiler, traversal,
+            (struct gremlin_part_options){.where = pattern->filter, .pattern = !pattern->filter},
+            &pattern->part, err))
         return false;
-    step_own(compiler, &match->step, pattern->part);
+    gremlin_step_own(compiler, &match->step, pattern->part);
     match->count++;
     if (pattern->filter)
         return true;
@@ -239,8 +245,7 @@ static int first_variable(const struct match *match)
         bool ends = match->patterns[i].filter;
 
         for (size_t j = 0; !ends && j < match->count; j++)
-            ends = !match->patterns[j].filter &&
-                   match->patterns[j].end == match->patterns[i].start;
+            ends = !match->patterns[j].filter && match->patterns[j].end == match->patterns[i].start;
         if (!ends)
             return match->patterns[i].start;
     }
@@ -250,15 +255,15 @@ static int first_variable(const struct match *match)
     return 0;
 }
 
-bool compile_match(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_match(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct match *match = STEP_ADD(compiler, raw, &step_match, struct match);
 
     match->step.local = true;
     for (size_t i = 0; i < raw->count; i++) {
-        if (!argument_is_traversal(raw->arguments[i]))
-            return argument_wrong(raw, i, "a traversal", err);
-        if (!pattern_compile(compiler, match, argument_traversal(raw->arguments[i]), err))
+        if (!gremlin_argument_is_traversal(raw->arguments[i]))
+            return gremlin_argument_wrong(raw, i, "a traversal", err);
+        if (!pattern_compile(compiler, match, gremlin_argument_traversal(raw->arguments[i]), err))
             return false;
     }
     if (!match->variable_count)

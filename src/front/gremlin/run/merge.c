@@ -1,18 +1,18 @@
 /* mergeV and mergeE: what a map describes is found, or made. The map searches by every entry;
  * option(onCreate) adds to what is made, option(onMatch) changes what is found, and for edges
  * option(outV) and option(inV) say which vertices Merge.outV and Merge.inV stand for. */
-#include "front/gremlin/run/write.h"
+#include "front/gremlin/run/write_private.h"
 
 /* A map that is given, or computed for each traverser. */
 struct source_map {
     bool given;
     struct gremlin_value map; /* a map; null: an empty one */
-    struct part *part;
+    struct gremlin_part *part;
     enum gremlin_enum_word cardinality; /* of its values; 0: not said */
 };
 
 struct merge {
-    struct step step;
+    struct gremlin_step step;
     bool edges;
     bool first;                                       /* it begins the traversal */
     struct source_map search, create, match, ends[2]; /* out, in */
@@ -25,14 +25,14 @@ static const char *const end_texts[] = {"Out", "In"};
 /* --- Maps ------------------------------------------------------------------------------------ */
 
 /* The map for a traverser; an empty one for null. One reference. */
-static bool map_get(struct run *run, const struct merge *merge, const struct source_map *source,
-                    const struct traverser *traverser, struct gremlin_value *ret_map,
-                    struct error *err)
+static bool map_get(struct gremlin_run *run, const struct merge *merge,
+                    const struct source_map *source, const struct gremlin_walker *traverser,
+                    struct gremlin_value *ret_map, struct error *err)
 {
     struct gremlin_value map = gremlin_value_ref(source->map);
     bool found = true;
 
-    if (source->part && !part_value(run, source->part, traverser, &map, &found, err))
+    if (source->part && !gremlin_part_value(run, source->part, traverser, &map, &found, err))
         return false;
     if (!found || gremlin_is_null(map)) {
         *ret_map = gremlin_map_new(run->heap);
@@ -106,7 +106,8 @@ static struct gremlin_value plain_value(struct gremlin_value value)
     return value.type == GREMLIN_CARDINAL ? gremlin_cardinal(value)->value : value;
 }
 
-static bool id_matches(struct run *run, struct gremlin_value id, struct gremlin_value element)
+static bool id_matches(struct gremlin_run *run, struct gremlin_value id,
+                       struct gremlin_value element)
 {
     struct gremlin_value text;
     bool same;
@@ -119,8 +120,8 @@ static bool id_matches(struct run *run, struct gremlin_value id, struct gremlin_
 }
 
 /* Does a stored element satisfy every entry? Ends of edges were looked at before. */
-static bool element_matches(struct run *run, struct gremlin_value element, struct gremlin_value map,
-                            bool *ret_yes, struct error *err)
+static bool element_matches(struct gremlin_run *run, struct gremlin_value element,
+                            struct gremlin_value map, bool *ret_yes, struct error *err)
 {
     const struct gremlin_table *table = gremlin_table(map);
 
@@ -136,7 +137,7 @@ static bool element_matches(struct run *run, struct gremlin_value element, struc
             *ret_yes = gremlin_equal(wanted, gremlin_element(element)->label);
         } else if (gremlin_is_string(key)) {
             name = gremlin_bytes(key);
-            if (!element_list(run, element, &name, 1, true, &list, err))
+            if (!gremlin_element_list(run, element, &name, 1, true, &list, err))
                 return false;
             *ret_yes = false;
             for (size_t j = 0; j < gremlin_list(list)->count && !*ret_yes; j++)
@@ -178,9 +179,9 @@ static bool end_matches(struct gremlin_value vertex, const struct gremlin_end *e
     return gremlin_is_null(vertex) || gremlin_equal(gremlin_element(vertex)->id, end->id);
 }
 
-static bool found_gather(struct run *run, struct gremlin_found *found, struct gremlin_value map,
-                         const struct gremlin_value ends[2], struct gremlin_value list,
-                         struct error *err)
+static bool found_gather(struct gremlin_run *run, struct gremlin_found *found,
+                         struct gremlin_value map, const struct gremlin_value ends[2],
+                         struct gremlin_value list, struct error *err)
 {
     struct gremlin_page page;
 
@@ -204,9 +205,9 @@ static bool found_gather(struct run *run, struct gremlin_found *found, struct gr
 }
 
 /* Elements that a map describes, appended. ends: vertices of an edge; null: any. */
-static bool search_all(struct run *run, enum gremlin_element_kind kind, struct gremlin_value map,
-                       const struct gremlin_value ends[2], struct gremlin_value list,
-                       struct error *err)
+static bool search_all(struct gremlin_run *run, enum gremlin_element_kind kind,
+                       struct gremlin_value map, const struct gremlin_value ends[2],
+                       struct gremlin_value list, struct error *err)
 {
     struct condition_list conditions = {0};
     const struct gremlin_value *id = map_word(map, GREMLIN_T_ID);
@@ -246,8 +247,8 @@ static bool search_all(struct run *run, enum gremlin_element_kind kind, struct g
 
 /* --- Making ---------------------------------------------------------------------------------- */
 
-static bool map_assign(struct run *run, struct gremlin_value map,
-                       enum gremlin_enum_word cardinality, struct resolved *resolved)
+static bool map_assign(struct gremlin_run *run, struct gremlin_value map,
+                       enum gremlin_enum_word cardinality, struct gremlin_resolved *resolved)
 {
     const struct gremlin_table *table = gremlin_table(map);
 
@@ -259,18 +260,18 @@ static bool map_assign(struct run *run, struct gremlin_value map,
         else if (key_word(key) == GREMLIN_T_LABEL)
             gremlin_value_replace_take(&resolved->label, gremlin_value_ref(value));
         else if (gremlin_is_string(key))
-            assignment_add(run, resolved,
-                           value.type == GREMLIN_CARDINAL ? gremlin_cardinal(value)->cardinality
-                                                          : cardinality,
-                           gremlin_bytes(key), plain_value(value));
+            gremlin_assignment_add(
+                run, resolved,
+                value.type == GREMLIN_CARDINAL ? gremlin_cardinal(value)->cardinality : cardinality,
+                gremlin_bytes(key), plain_value(value));
     }
     return true;
 }
 
 /* Search and onCreate as one map: what is to be made. */
-static bool create_map(struct run *run, const struct merge *merge, struct gremlin_value search,
-                       const struct traverser *traverser, struct gremlin_value *ret_map,
-                       struct error *err)
+static bool create_map(struct gremlin_run *run, const struct merge *merge,
+                       struct gremlin_value search, const struct gremlin_walker *traverser,
+                       struct gremlin_value *ret_map, struct error *err)
 {
     struct gremlin_value create, map = gremlin_map_new(run->heap);
     const struct gremlin_table *table = gremlin_table(search);
@@ -293,7 +294,7 @@ static bool create_map(struct run *run, const struct merge *merge, struct gremli
             !(gremlin_is_element(*before) &&
               gremlin_equal(gremlin_element(*before)->id, table->rows[i].value))) {
             FAIL(err, "option(onCreate) cannot override values from merge() argument: (%s, %s)",
-                 value_shown(run, key), value_shown(run, table->rows[i].value));
+                 gremlin_value_shown(run, key), gremlin_value_shown(run, table->rows[i].value));
             gremlin_value_unref(create);
             return false;
         }
@@ -309,31 +310,31 @@ static bool create_map(struct run *run, const struct merge *merge, struct gremli
     return true;
 }
 
-static struct slice label_of(const struct resolved *resolved)
+static struct slice label_of(const struct gremlin_resolved *resolved)
 {
     return gremlin_is_string(resolved->label) ? gremlin_bytes(resolved->label) : SLICE("");
 }
 
-static bool vertex_make(struct run *run, struct gremlin_value map,
+static bool vertex_make(struct gremlin_run *run, struct gremlin_value map,
                         enum gremlin_enum_word cardinality, struct gremlin_value *ret_vertex,
                         struct error *err)
 {
-    struct resolved resolved = {0};
+    struct gremlin_resolved resolved = {0};
     struct gremlin_new_vertex made;
     bool good;
 
     map_assign(run, map, cardinality, &resolved);
-    strategy_write(run, &resolved);
+    gremlin_strategy_write(run, &resolved);
     made = (struct gremlin_new_vertex){.label = label_of(&resolved),
                                        .id = resolved.id,
                                        .properties = resolved.items,
                                        .property_count = resolved.count};
     good = gremlin_graph_add_vertex(run->graph, &made, ret_vertex, err);
-    resolved_release(run, &resolved);
+    gremlin_resolved_release(run, &resolved);
     return good;
 }
 
-static bool end_must(struct run *run, struct gremlin_value map, size_t which,
+static bool end_must(struct gremlin_run *run, struct gremlin_value map, size_t which,
                      struct gremlin_value known, struct gremlin_value *ret_vertex,
                      struct error *err)
 {
@@ -346,19 +347,20 @@ static bool end_must(struct run *run, struct gremlin_value map, size_t which,
     }
     if (!given || gremlin_is_null(*given))
         return FAIL(err, "%s Vertex not specified - edge cannot be created", end_texts[which]);
-    if (!vertex_resolve(run, *given, ret_vertex, &found, err))
+    if (!gremlin_vertex_resolve(run, *given, ret_vertex, &found, err))
         return false;
     if (!found)
         return FAIL(err, "Vertex id could not be resolved from mergeE: %s",
-                    value_shown(run, *given));
+                    gremlin_value_shown(run, *given));
     return true;
 }
 
-static bool edge_make(struct run *run, struct gremlin_value map, const struct gremlin_value ends[2],
-                      struct gremlin_value *ret_edge, struct error *err)
+static bool edge_make(struct gremlin_run *run, struct gremlin_value map,
+                      const struct gremlin_value ends[2], struct gremlin_value *ret_edge,
+                      struct error *err)
 {
     struct gremlin_value from = GREMLIN_NOTHING, to = GREMLIN_NOTHING;
-    struct resolved resolved = {0};
+    struct gremlin_resolved resolved = {0};
     bool good =
         end_must(run, map, 0, ends[0], &from, err) && end_must(run, map, 1, ends[1], &to, err);
 
@@ -366,7 +368,7 @@ static bool edge_make(struct run *run, struct gremlin_value map, const struct gr
         struct gremlin_new_edge made;
 
         map_assign(run, map, 0, &resolved);
-        strategy_write(run, &resolved);
+        gremlin_strategy_write(run, &resolved);
         made = (struct gremlin_new_edge){
             .label = gremlin_is_string(resolved.label) ? label_of(&resolved) : SLICE("edge"),
             .id = resolved.id,
@@ -375,7 +377,7 @@ static bool edge_make(struct run *run, struct gremlin_value map, const struct gr
             .properties = resolved.items,
             .property_count = resolved.count};
         good = gremlin_graph_add_edge(run->graph, &made, ret_edge, err);
-        resolved_release(run, &resolved);
+        gremlin_resolved_release(run, &resolved);
     }
     gremlin_value_unref(from);
     gremlin_value_unref(to);
@@ -386,12 +388,13 @@ static bool edge_make(struct run *run, struct gremlin_value map, const struct gr
 
 /* onMatch of a merge that begins the traversal is asked of the element, otherwise of the traverser.
  */
-static bool matched(struct run *run, const struct merge *merge, const struct traverser *traverser,
-                    struct gremlin_value element, struct error *err)
+static bool matched(struct gremlin_run *run, const struct merge *merge,
+                    const struct gremlin_walker *traverser, struct gremlin_value element,
+                    struct error *err)
 {
-    struct resolved resolved = {0};
+    struct gremlin_resolved resolved = {0};
     struct gremlin_value map;
-    struct traverser at;
+    struct gremlin_walker at;
     bool good;
 
     if (!merge->match.given)
@@ -399,20 +402,20 @@ static bool matched(struct run *run, const struct merge *merge, const struct tra
     if (merge->match.part && gremlin_is_element(traverser->value))
         return FAIL(err, "The incoming traverser for %s cannot be an Element",
                     merge->edges ? "MergeEdgeStep" : "MergeVertexStep");
-    at = traverser_copy(traverser);
+    at = gremlin_walker_copy(traverser);
     if (merge->first) {
         gremlin_value_replace_take(&at.value, gremlin_value_ref(element));
         at.on_trail = false;
     }
     good = map_get(run, merge, &merge->match, &at, &map, err);
-    traverser_done(&at);
+    gremlin_walker_done(&at);
     if (!good)
         return false;
     good = map_check(merge, map, true, err);
     if (good && gremlin_table(map)->count) {
         map_assign(run, map, merge->match.cardinality, &resolved);
         good = gremlin_graph_assign(run->graph, &element, resolved.items, resolved.count, err);
-        resolved_release(run, &resolved);
+        gremlin_resolved_release(run, &resolved);
     }
     gremlin_value_unref(map);
     return good;
@@ -421,8 +424,8 @@ static bool matched(struct run *run, const struct merge *merge, const struct tra
 /* --- The step -------------------------------------------------------------------------------- */
 
 /* The map that searches: an argument, a child's, or the traverser itself. */
-static bool search_map(struct run *run, const struct merge *merge,
-                       const struct traverser *traverser, struct gremlin_value *ret_map,
+static bool search_map(struct gremlin_run *run, const struct merge *merge,
+                       const struct gremlin_walker *traverser, struct gremlin_value *ret_map,
                        struct error *err)
 {
     struct source_map incoming = {.given = true, .map = traverser->value};
@@ -433,8 +436,8 @@ static bool search_map(struct run *run, const struct merge *merge,
 }
 
 /* What Merge.outV or Merge.inV stands for: a vertex that the option gives, or describes. */
-static bool end_option(struct run *run, const struct merge *merge, size_t which,
-                       const struct traverser *traverser, struct gremlin_value *ret_vertex,
+static bool end_option(struct gremlin_run *run, const struct merge *merge, size_t which,
+                       const struct gremlin_walker *traverser, struct gremlin_value *ret_vertex,
                        struct error *err)
 {
     static const char *const names[] = {"outV", "inV"};
@@ -446,7 +449,7 @@ static bool end_option(struct run *run, const struct merge *merge, size_t which,
     if (!source->given)
         return FAIL(err, "option(%s) must be specified if it is used for Direction.%s",
                     names[which], which ? "IN" : "OUT");
-    if (source->part && !part_value(run, source->part, traverser, &value, &found, err))
+    if (source->part && !gremlin_part_value(run, source->part, traverser, &value, &found, err))
         return false;
     if (found && value.type == GREMLIN_MAP) {
         list = gremlin_list_new(run->heap, 1);
@@ -456,7 +459,7 @@ static bool end_option(struct run *run, const struct merge *merge, size_t which,
             *ret_vertex = gremlin_value_ref(gremlin_list(list)->items[0]);
         gremlin_value_unref(list);
     } else {
-        good = !found || vertex_resolve(run, value, ret_vertex, &found, err);
+        good = !found || gremlin_vertex_resolve(run, value, ret_vertex, &found, err);
     }
     gremlin_value_unref(value);
     if (good && !found)
@@ -465,9 +468,9 @@ static bool end_option(struct run *run, const struct merge *merge, size_t which,
 }
 
 /* The vertices a map names. *ret_open: one that it names does not exist, so no edge matches. */
-static bool ends_resolve(struct run *run, const struct merge *merge, struct gremlin_value map,
-                         const struct traverser *traverser, struct gremlin_value ends[2],
-                         bool *ret_missing, struct error *err)
+static bool ends_resolve(struct gremlin_run *run, const struct merge *merge,
+                         struct gremlin_value map, const struct gremlin_walker *traverser,
+                         struct gremlin_value ends[2], bool *ret_missing, struct error *err)
 {
     for (size_t i = 0; i < 2; i++) {
         const struct gremlin_value *given = map_word(map, directions[i]);
@@ -478,7 +481,7 @@ static bool ends_resolve(struct run *run, const struct merge *merge, struct grem
         if (gremlin_is_word(*given, end_words[i])) {
             if (!end_option(run, merge, i, traverser, &ends[i], err))
                 return false;
-        } else if (!vertex_resolve(run, *given, &ends[i], &found, err)) {
+        } else if (!gremlin_vertex_resolve(run, *given, &ends[i], &found, err)) {
             return false;
         }
         *ret_missing |= !found;
@@ -486,9 +489,9 @@ static bool ends_resolve(struct run *run, const struct merge *merge, struct grem
     return true;
 }
 
-static bool merge_one(struct run *run, struct merge *merge, const struct traverser *traverser,
-                      struct gremlin_value map, struct gremlin_value ends[2], struct batch *out,
-                      struct error *err)
+static bool merge_one(struct gremlin_run *run, struct merge *merge,
+                      const struct gremlin_walker *traverser, struct gremlin_value map,
+                      struct gremlin_value ends[2], struct gremlin_walkers *out, struct error *err)
 {
     struct gremlin_value list = gremlin_list_new(run->heap, 0), create = GREMLIN_NOTHING, made;
     bool missing = false;
@@ -507,24 +510,27 @@ static bool merge_one(struct run *run, struct merge *merge, const struct travers
                (merge->edges ? edge_make(run, create, ends, &made, err)
                              : vertex_make(run, create, merge->search.cardinality, &made, err));
         if (good)
-            batch_push(run, out, traverser_split(run, traverser, made, &merge->step));
+            gremlin_walkers_push(run, out,
+                                 gremlin_walker_split(run, traverser, made, &merge->step));
         gremlin_value_unref(create);
     } else {
         for (size_t i = 0; good && i < gremlin_list(list)->count; i++) {
             good = matched(run, merge, traverser, gremlin_list(list)->items[i], err);
             if (good)
-                batch_push(run, out,
-                           traverser_split(run, traverser,
-                                           gremlin_value_ref(gremlin_list(list)->items[i]),
-                                           &merge->step));
+                gremlin_walkers_push(
+                    run, out,
+                    gremlin_walker_split(run, traverser,
+                                         gremlin_value_ref(gremlin_list(list)->items[i]),
+                                         &merge->step));
         }
     }
     gremlin_value_unref(list);
     return good;
 }
 
-static bool merge_spread(struct run *run, struct step *step, const struct traverser *traverser,
-                         struct batch *out, struct error *err)
+static bool merge_spread(struct gremlin_run *run, struct gremlin_step *step,
+                         const struct gremlin_walker *traverser, struct gremlin_walkers *out,
+                         struct error *err)
 {
     struct merge *merge = (struct merge *)step;
     struct gremlin_value map, ends[2] = {GREMLIN_NOTHING, GREMLIN_NOTHING};
@@ -540,22 +546,22 @@ static bool merge_spread(struct run *run, struct step *step, const struct traver
     return good;
 }
 
-static const struct step_kind step_merge = {
+static const struct gremlin_step_kind step_merge = {
     .name = "merge", .flags = STEP_WRITES, .spread = merge_spread};
 
-static bool source_compile(struct compiler *compiler, struct merge *merge,
+static bool source_compile(struct gremlin_compiler *compiler, struct merge *merge,
                            struct gremlin_value argument, struct source_map *source,
                            struct error *err)
 {
     source->given = true;
-    if (argument_is_traversal(argument))
-        return step_child(compiler, &merge->step, argument, (struct part_options){0}, &source->part,
-                          err);
+    if (gremlin_argument_is_traversal(argument))
+        return gremlin_step_child(compiler, &merge->step, argument,
+                                  (struct gremlin_part_options){0}, &source->part, err);
     source->map = argument;
     return true;
 }
 
-static bool option_compile(struct compiler *compiler, struct merge *merge,
+static bool option_compile(struct gremlin_compiler *compiler, struct merge *merge,
                            const struct gremlin_instruction *in, struct error *err)
 {
     const struct {
@@ -572,7 +578,7 @@ static bool option_compile(struct compiler *compiler, struct merge *merge,
         if (!gremlin_is_word(in->arguments[0], options[i].word))
             continue;
         if (in->count == 3) {
-            if (!argument_is_family(in->arguments[2], GREMLIN_ENUM_CARDINALITY))
+            if (!gremlin_argument_is_family(in->arguments[2], GREMLIN_ENUM_CARDINALITY))
                 return REFUSE(err, "option(): the third argument is a Cardinality");
             options[i].source->cardinality = in->arguments[2].word.word;
         }
@@ -585,32 +591,33 @@ static bool option_compile(struct compiler *compiler, struct merge *merge,
     return REFUSE(err, "The option() of a merge is not one it takes");
 }
 
-static bool merge_compile(struct compiler *compiler, struct raw *raw, bool edges, struct error *err)
+static bool merge_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw, bool edges,
+                          struct error *err)
 {
     struct merge *merge = STEP_ADD(compiler, raw, &step_merge, struct merge);
 
     merge->edges = edges;
     merge->first = !compiler->outer && compiler->index == 0;
     merge->step.local = true;
-    if (!write_allowed(compiler->run, raw->row->name, err))
+    if (!gremlin_write_allowed(compiler->run, raw->row->name, err))
         return false;
     if (raw->count && !source_compile(compiler, merge, raw->arguments[0], &merge->search, err))
         return false;
-    if (raw->count && !argument_is_traversal(raw->arguments[0]) &&
+    if (raw->count && !gremlin_argument_is_traversal(raw->arguments[0]) &&
         !gremlin_is_null(raw->arguments[0]) && raw->arguments[0].type != GREMLIN_MAP)
-        return argument_wrong(raw, 0, "a map or a traversal", err);
+        return gremlin_argument_wrong(raw, 0, "a map or a traversal", err);
     for (size_t i = 0; i < raw->option_count; i++)
         if (!option_compile(compiler, merge, raw->options[i], err))
             return false;
     return true;
 }
 
-bool compile_merge_v(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_merge_v(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return merge_compile(compiler, raw, false, err);
 }
 
-bool compile_merge_e(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_merge_e(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     return merge_compile(compiler, raw, true, err);
 }

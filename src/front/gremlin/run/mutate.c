@@ -1,47 +1,52 @@
 /* Writing: addV, addE, property, drop. property() steps right behind addV() or addE() belong to the
  * new element: partition key and id must be there when it is stored. */
-#include "front/gremlin/run/write.h"
+#include "front/gremlin/run/write_private.h"
 
-bool write_allowed(struct run *run, const char *what, struct error *err)
+bool gremlin_write_allowed(struct gremlin_run *run, const char *what, struct error *err)
 {
     if (run->options->read_only || run->strategy_read_only)
-        return error_set(err, ERROR_FORBIDDEN, "The provided traversal has a mutating step and "
-                                               "thus is not read only: %s()",
+        return error_set(err, ERROR_FORBIDDEN,
+                         "The provided traversal has a mutating step and "
+                         "thus is not read only: %s()",
                          what);
     return true;
 }
 
 /* --- Settings -------------------------------------------------------------------------------- */
 
-struct setting *settings_add(struct compiler *compiler, struct settings *settings)
+struct gremlin_setting *gremlin_settings_add(struct gremlin_compiler *compiler,
+                                             struct gremlin_settings *settings)
 {
     if (settings->count == settings->capacity) {
         size_t capacity = settings->capacity ? settings->capacity * 2 : 8;
-        struct setting *grown = ARENA_ARRAY(compiler->run->arena, struct setting, capacity);
+        struct gremlin_setting *grown =
+            ARENA_ARRAY(compiler->run->arena, struct gremlin_setting, capacity);
 
         if (settings->count)
             memcpy(grown, settings->items, settings->count * sizeof *grown);
         settings->items = grown;
         settings->capacity = capacity;
     }
-    settings->items[settings->count] = (struct setting){0};
+    settings->items[settings->count] = (struct gremlin_setting){0};
     return &settings->items[settings->count++];
 }
 
-static bool setting_value(struct compiler *compiler, struct step *step, struct setting *setting,
-                          struct gremlin_value value, struct error *err)
+static bool setting_value(struct gremlin_compiler *compiler, struct gremlin_step *step,
+                          struct gremlin_setting *setting, struct gremlin_value value,
+                          struct error *err)
 {
     if (value.type == GREMLIN_CARDINAL) {
         setting->cardinality = gremlin_cardinal(value)->cardinality;
         value = gremlin_cardinal(value)->value;
     }
     setting->value = value;
-    if (!argument_is_traversal(value))
+    if (!gremlin_argument_is_traversal(value))
         return true;
-    return step_child(compiler, step, value, (struct part_options){0}, &setting->part, err);
+    return gremlin_step_child(compiler, step, value, (struct gremlin_part_options){0},
+                              &setting->part, err);
 }
 
-static bool key_reserved(const struct run *run, struct slice key)
+static bool key_reserved(const struct gremlin_run *run, struct slice key)
 {
     if (run->reserved.type != GREMLIN_LIST)
         return slice_equal(key, SLICE("id")) || slice_equal(key, SLICE("label"));
@@ -51,7 +56,7 @@ static bool key_reserved(const struct run *run, struct slice key)
     return false;
 }
 
-static bool setting_key(struct compiler *compiler, struct setting *setting,
+static bool setting_key(struct gremlin_compiler *compiler, struct gremlin_setting *setting,
                         struct gremlin_value key, bool is_new, struct error *err)
 {
     bool id = gremlin_is_word(key, GREMLIN_T_ID) ||
@@ -80,34 +85,35 @@ static bool setting_key(struct compiler *compiler, struct setting *setting,
     return true;
 }
 
-static bool setting_meta(struct compiler *compiler, struct step *step, struct setting *setting,
-                         const struct gremlin_value *meta, size_t count, struct error *err)
+static bool setting_meta(struct gremlin_compiler *compiler, struct gremlin_step *step,
+                         struct gremlin_setting *setting, const struct gremlin_value *meta,
+                         size_t count, struct error *err)
 {
     if (count % 2)
         return REFUSE(err, "The provided key/value array length must be a multiple of two");
     setting->meta = meta;
     setting->meta_count = count / 2;
-    setting->meta_parts = ARENA_ARRAY(compiler->run->arena, struct part *, count + 1);
+    setting->meta_parts = ARENA_ARRAY(compiler->run->arena, struct gremlin_part *, count + 1);
     for (size_t i = 0; i < setting->meta_count; i++) {
         setting->meta_parts[i] = NULL;
         if (!gremlin_is_string(meta[i * 2]))
             return REFUSE(err, "property(): keys of meta-properties are strings");
-        if (argument_is_traversal(meta[i * 2 + 1]) &&
-            !step_child(compiler, step, meta[i * 2 + 1], (struct part_options){0},
-                        &setting->meta_parts[i], err))
+        if (gremlin_argument_is_traversal(meta[i * 2 + 1]) &&
+            !gremlin_step_child(compiler, step, meta[i * 2 + 1], (struct gremlin_part_options){0},
+                                &setting->meta_parts[i], err))
             return false;
     }
     return true;
 }
 
-static bool settings_of_map(struct compiler *compiler, struct step *step, struct gremlin_value map,
-                            enum gremlin_enum_word cardinality, struct settings *settings,
-                            bool is_new, struct error *err)
+static bool settings_of_map(struct gremlin_compiler *compiler, struct gremlin_step *step,
+                            struct gremlin_value map, enum gremlin_enum_word cardinality,
+                            struct gremlin_settings *settings, bool is_new, struct error *err)
 {
     const struct gremlin_table *table = gremlin_table(map);
 
     for (size_t i = 0; i < table->count; i++) {
-        struct setting *setting = settings_add(compiler, settings);
+        struct gremlin_setting *setting = gremlin_settings_add(compiler, settings);
 
         setting->cardinality = cardinality;
         if (!setting_key(compiler, setting, table->rows[i].key, is_new, err) ||
@@ -117,14 +123,15 @@ static bool settings_of_map(struct compiler *compiler, struct step *step, struct
     return true;
 }
 
-bool settings_of(struct compiler *compiler, struct step *step, const struct raw *raw,
-                 struct settings *settings, bool is_new, struct error *err)
+bool gremlin_settings_of(struct gremlin_compiler *compiler, struct gremlin_step *step,
+                         const struct gremlin_raw *raw, struct gremlin_settings *settings,
+                         bool is_new, struct error *err)
 {
     enum gremlin_enum_word cardinality = 0;
     size_t from = 0;
-    struct setting *setting;
+    struct gremlin_setting *setting;
 
-    if (argument_is_family(raw->arguments[0], GREMLIN_ENUM_CARDINALITY)) {
+    if (gremlin_argument_is_family(raw->arguments[0], GREMLIN_ENUM_CARDINALITY)) {
         cardinality = raw->arguments[0].word.word;
         from = 1;
     } else if (gremlin_is_null(raw->arguments[0]) && raw->count > 2) {
@@ -136,26 +143,27 @@ bool settings_of(struct compiler *compiler, struct step *step, const struct raw 
     if (raw->count == from + 1 && gremlin_is_null(raw->arguments[from]))
         return true;
     if (raw->count < from + 2)
-        return argument_wrong(raw, from, "a key with a value, or a map", err);
-    setting = settings_add(compiler, settings);
+        return gremlin_argument_wrong(raw, from, "a key with a value, or a map", err);
+    setting = gremlin_settings_add(compiler, settings);
     setting->cardinality = cardinality;
     return setting_key(compiler, setting, raw->arguments[from], is_new, err) &&
            setting_value(compiler, step, setting, raw->arguments[from + 1], err) &&
-           setting_meta(compiler, step, setting, raw->arguments + from + 2,
-                        raw->count - from - 2, err);
+           setting_meta(compiler, step, setting, raw->arguments + from + 2, raw->count - from - 2,
+                        err);
 }
 
 /* --- Resolving them -------------------------------------------------------------------------- */
 
-bool assignment_add(struct run *run, struct resolved *resolved, enum gremlin_enum_word cardinality,
-                    struct slice key, struct gremlin_value value)
+bool gremlin_assignment_add(struct gremlin_run *run, struct gremlin_resolved *resolved,
+                            enum gremlin_enum_word cardinality, struct slice key,
+                            struct gremlin_value value)
 {
     if (resolved->count == resolved->room) {
         size_t room = resolved->room ? resolved->room * 2 : 8;
 
-        resolved->items = gremlin_heap_grow(run->heap, resolved->items,
-                                            resolved->room * sizeof *resolved->items,
-                                            room * sizeof *resolved->items);
+        resolved->items =
+            gremlin_heap_grow(run->heap, resolved->items, resolved->room * sizeof *resolved->items,
+                              room * sizeof *resolved->items);
         resolved->room = room;
     }
     resolved->items[resolved->count++] = (struct gremlin_assignment){
@@ -163,7 +171,7 @@ bool assignment_add(struct run *run, struct resolved *resolved, enum gremlin_enu
     return true;
 }
 
-void resolved_release(struct run *run, struct resolved *resolved)
+void gremlin_resolved_release(struct gremlin_run *run, struct gremlin_resolved *resolved)
 {
     for (size_t i = 0; i < resolved->count; i++) {
         struct gremlin_assignment *item = &resolved->items[i];
@@ -179,12 +187,12 @@ void resolved_release(struct run *run, struct resolved *resolved)
         gremlin_heap_release(run->heap, resolved->items, resolved->room * sizeof *resolved->items);
     gremlin_value_unref(resolved->id);
     gremlin_value_unref(resolved->label);
-    *resolved = (struct resolved){0};
+    *resolved = (struct gremlin_resolved){0};
 }
 
-static bool part_must(struct run *run, struct part *part, struct gremlin_value constant,
-                      const struct traverser *traverser, struct gremlin_value *ret_value,
-                      struct error *err)
+static bool part_must(struct gremlin_run *run, struct gremlin_part *part,
+                      struct gremlin_value constant, const struct gremlin_walker *traverser,
+                      struct gremlin_value *ret_value, struct error *err)
 {
     bool found = true;
 
@@ -192,16 +200,16 @@ static bool part_must(struct run *run, struct part *part, struct gremlin_value c
         *ret_value = gremlin_value_ref(constant);
         return true;
     }
-    if (!part_value(run, part, traverser, ret_value, &found, err))
+    if (!gremlin_part_value(run, part, traverser, ret_value, &found, err))
         return false;
     if (!found)
         return FAIL(err, "The provided traverser does not map to a value: %s->%s",
-                    value_shown(run, traverser->value), part_shown(run, part));
+                    gremlin_value_shown(run, traverser->value), gremlin_part_shown(run, part));
     return true;
 }
 
-static bool meta_resolve(struct run *run, const struct setting *setting,
-                         const struct traverser *traverser, struct gremlin_assignment *into,
+static bool meta_resolve(struct gremlin_run *run, const struct gremlin_setting *setting,
+                         const struct gremlin_walker *traverser, struct gremlin_assignment *into,
                          struct error *err)
 {
     struct gremlin_pair *pairs;
@@ -221,12 +229,12 @@ static bool meta_resolve(struct run *run, const struct setting *setting,
     return true;
 }
 
-bool settings_resolve(struct run *run, const struct settings *settings,
-                      const struct traverser *traverser, struct resolved *ret_resolved,
-                      struct error *err)
+bool gremlin_settings_resolve(struct gremlin_run *run, const struct gremlin_settings *settings,
+                              const struct gremlin_walker *traverser,
+                              struct gremlin_resolved *ret_resolved, struct error *err)
 {
     for (size_t i = 0; i < settings->count; i++) {
-        const struct setting *setting = &settings->items[i];
+        const struct gremlin_setting *setting = &settings->items[i];
         struct gremlin_value value;
 
         if (!part_must(run, setting->part, setting->value, traverser, &value, err))
@@ -239,7 +247,7 @@ bool settings_resolve(struct run *run, const struct settings *settings,
             gremlin_value_replace_take(&ret_resolved->label, value);
             continue;
         }
-        assignment_add(run, ret_resolved, setting->cardinality, setting->key, value);
+        gremlin_assignment_add(run, ret_resolved, setting->cardinality, setting->key, value);
         gremlin_value_unref(value);
         if (!meta_resolve(run, setting, traverser, &ret_resolved->items[ret_resolved->count - 1],
                           err))
@@ -251,18 +259,19 @@ bool settings_resolve(struct run *run, const struct settings *settings,
 /* --- addV ------------------------------------------------------------------------------------ */
 
 struct add {
-    struct step step;
+    struct gremlin_step step;
     struct gremlin_value label; /* null: "vertex" */
-    struct part *label_part;
-    struct settings settings;
+    struct gremlin_part *label_part;
+    struct gremlin_settings settings;
     /* of addE */
     struct gremlin_value ends[2]; /* from, to: a label, a vertex or an id; null: the traverser */
-    struct part *end_parts[2];
+    struct gremlin_part *end_parts[2];
     bool end_given[2];
 };
 
-static bool label_resolve(struct run *run, const struct add *add, const struct traverser *traverser,
-                          struct resolved *resolved, struct error *err)
+static bool label_resolve(struct gremlin_run *run, const struct add *add,
+                          const struct gremlin_walker *traverser, struct gremlin_resolved *resolved,
+                          struct error *err)
 {
     struct gremlin_value label;
 
@@ -278,21 +287,21 @@ static bool label_resolve(struct run *run, const struct add *add, const struct t
     return true;
 }
 
-static struct slice label_text(const struct resolved *resolved)
+static struct slice label_text(const struct gremlin_resolved *resolved)
 {
     return gremlin_is_null(resolved->label) ? SLICE("") : gremlin_bytes(resolved->label);
 }
 
-static bool add_v_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep UNUSED, struct error *err)
+static bool add_v_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     const struct add *add = (struct add *)step;
-    struct resolved resolved = {0};
+    struct gremlin_resolved resolved = {0};
     struct gremlin_value vertex;
     bool good;
 
     run->outcome->wrote = true;
-    good = settings_resolve(run, &add->settings, traverser, &resolved, err) &&
+    good = gremlin_settings_resolve(run, &add->settings, traverser, &resolved, err) &&
            label_resolve(run, add, traverser, &resolved, err);
     if (good) {
         struct gremlin_new_vertex made = {.label = label_text(&resolved),
@@ -303,22 +312,22 @@ static bool add_v_one(struct run *run, struct step *step, struct traverser *trav
         good = gremlin_graph_add_vertex(run->graph, &made, &vertex, err);
     }
     if (good)
-        traverser_set(run, traverser, vertex, step);
-    resolved_release(run, &resolved);
+        gremlin_walker_set(run, traverser, vertex, step);
+    gremlin_resolved_release(run, &resolved);
     return good;
 }
 
-static const struct step_kind step_add_v = {
+static const struct gremlin_step_kind step_add_v = {
     .name = "addV", .flags = STEP_WRITES | STEP_HEADS, .one = add_v_one};
 
 /* property() steps right behind belong to what is added. */
-static bool fold_settings(struct compiler *compiler, struct raw *raw, struct add *add,
-                          struct error *err)
+static bool fold_settings(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                          struct add *add, struct error *err)
 {
-    while (raw_is(raw_next(compiler), "property")) {
-        const struct raw *next = raw_next(compiler);
+    while (gremlin_raw_is(gremlin_raw_next(compiler), "property")) {
+        const struct gremlin_raw *next = gremlin_raw_next(compiler);
 
-        if (!settings_of(compiler, &add->step, next, &add->settings, true, err))
+        if (!gremlin_settings_of(compiler, &add->step, next, &add->settings, true, err))
             return false;
         if (!gremlin_is_null(next->labels)) {
             if (gremlin_is_null(raw->labels))
@@ -328,36 +337,36 @@ static bool fold_settings(struct compiler *compiler, struct raw *raw, struct add
         }
         compiler->index++;
     }
-    return add_strategy_settings(compiler, &add->settings, err);
+    return gremlin_add_strategy_settings(compiler, &add->settings, err);
 }
 
-static bool label_compile(struct compiler *compiler, struct raw *raw, struct add *add,
-                          struct error *err)
+static bool label_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                          struct add *add, struct error *err)
 {
     if (!raw->count)
         return true;
-    if (argument_is_traversal(raw->arguments[0]))
-        return step_child(compiler, &add->step, raw->arguments[0], (struct part_options){0},
-                          &add->label_part, err);
+    if (gremlin_argument_is_traversal(raw->arguments[0]))
+        return gremlin_step_child(compiler, &add->step, raw->arguments[0],
+                                  (struct gremlin_part_options){0}, &add->label_part, err);
     if (!gremlin_is_string(raw->arguments[0]) && !gremlin_is_null(raw->arguments[0]))
-        return argument_wrong(raw, 0, "a label or a traversal", err);
+        return gremlin_argument_wrong(raw, 0, "a label or a traversal", err);
     add->label = raw->arguments[0];
     return true;
 }
 
-bool compile_add_v(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_add_v(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct add *add = STEP_ADD(compiler, raw, &step_add_v, struct add);
 
     add->step.local = true;
-    return write_allowed(compiler->run, "addV", err) && label_compile(compiler, raw, add, err) &&
-           fold_settings(compiler, raw, add, err);
+    return gremlin_write_allowed(compiler->run, "addV", err) &&
+           label_compile(compiler, raw, add, err) && fold_settings(compiler, raw, add, err);
 }
 
 /* --- addE ------------------------------------------------------------------------------------ */
 
-bool vertex_resolve(struct run *run, struct gremlin_value value, struct gremlin_value *ret_vertex,
-                    bool *ret_found, struct error *err)
+bool gremlin_vertex_resolve(struct gremlin_run *run, struct gremlin_value value,
+                            struct gremlin_value *ret_vertex, bool *ret_found, struct error *err)
 {
     struct gremlin_reference reference;
     struct gremlin_search search = {
@@ -387,23 +396,24 @@ bool vertex_resolve(struct run *run, struct gremlin_value value, struct gremlin_
 
 static const char *const end_names[] = {"from", "to"};
 
-static bool end_value(struct run *run, const struct add *add, const struct traverser *traverser,
-                      size_t which, struct slice label, struct gremlin_value *ret_value,
-                      struct error *err)
+static bool end_value(struct gremlin_run *run, const struct add *add,
+                      const struct gremlin_walker *traverser, size_t which, struct slice label,
+                      struct gremlin_value *ret_value, struct error *err)
 {
     bool found = true;
 
     *ret_value = GREMLIN_NOTHING;
     if (add->end_parts[which]) {
-        if (!part_value(run, add->end_parts[which], traverser, ret_value, &found, err))
+        if (!gremlin_part_value(run, add->end_parts[which], traverser, ret_value, &found, err))
             return false;
         if (!found)
             return FAIL(err,
                         "addE(%.*s) failed because the %s() traversal (which should give a "
                         "Vertex) failed with: The provided traverser does not map to a value: "
                         "%s->%s",
-                        SLICE_ARG(label), end_names[which], value_shown(run, traverser->value),
-                        part_shown(run, add->end_parts[which]));
+                        SLICE_ARG(label), end_names[which],
+                        gremlin_value_shown(run, traverser->value),
+                        gremlin_part_shown(run, add->end_parts[which]));
         return true;
     }
     if (!add->end_given[which]) {
@@ -414,21 +424,21 @@ static bool end_value(struct run *run, const struct add *add, const struct trave
         *ret_value = gremlin_value_ref(add->ends[which]);
         return true;
     }
-    if (!scope_value(run, traverser, gremlin_bytes(add->ends[which]), GREMLIN_POP_LAST, ret_value,
-                     &found, err))
+    if (!gremlin_scope_value(run, traverser, gremlin_bytes(add->ends[which]), GREMLIN_POP_LAST,
+                             ret_value, &found, err))
         return false;
     if (!found)
         return FAIL(err,
                     "addE(%.*s) failed because the %s() traversal (which should give a Vertex) "
                     "failed with: The provided traverser does not map to a value: %s->select(%.*s)",
-                    SLICE_ARG(label), end_names[which], value_shown(run, traverser->value),
+                    SLICE_ARG(label), end_names[which], gremlin_value_shown(run, traverser->value),
                     SLICE_ARG(gremlin_bytes(add->ends[which])));
     return true;
 }
 
-static bool end_resolve(struct run *run, const struct add *add, const struct traverser *traverser,
-                        size_t which, struct slice label, struct gremlin_value *ret_vertex,
-                        struct error *err)
+static bool end_resolve(struct gremlin_run *run, const struct add *add,
+                        const struct gremlin_walker *traverser, size_t which, struct slice label,
+                        struct gremlin_value *ret_vertex, struct error *err)
 {
     struct gremlin_value value;
     bool found = false, id;
@@ -437,7 +447,7 @@ static bool end_resolve(struct run *run, const struct add *add, const struct tra
         return false;
     id = run->v38 && add->end_given[which] && !gremlin_is_null(value);
     if (value.type == GREMLIN_VERTEX || id) {
-        bool good = vertex_resolve(run, value, ret_vertex, &found, err);
+        bool good = gremlin_vertex_resolve(run, value, ret_vertex, &found, err);
 
         if (!good) {
             gremlin_value_unref(value);
@@ -445,23 +455,22 @@ static bool end_resolve(struct run *run, const struct add *add, const struct tra
         }
     }
     if (!found)
-        FAIL(err, "addE(%.*s) could not find a Vertex for %s() - encountered: %s",
-             SLICE_ARG(label), end_names[which],
-             gremlin_is_null(value) ? "null" : gremlin_type_name(value.type));
+        FAIL(err, "addE(%.*s) could not find a Vertex for %s() - encountered: %s", SLICE_ARG(label),
+             end_names[which], gremlin_is_null(value) ? "null" : gremlin_type_name(value.type));
     gremlin_value_unref(value);
     return found;
 }
 
-static bool add_e_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep UNUSED, struct error *err)
+static bool add_e_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     const struct add *add = (struct add *)step;
-    struct resolved resolved = {0};
+    struct gremlin_resolved resolved = {0};
     struct gremlin_value from = GREMLIN_NOTHING, to = GREMLIN_NOTHING, edge;
     bool good;
 
     run->outcome->wrote = true;
-    good = settings_resolve(run, &add->settings, traverser, &resolved, err) &&
+    good = gremlin_settings_resolve(run, &add->settings, traverser, &resolved, err) &&
            label_resolve(run, add, traverser, &resolved, err) &&
            end_resolve(run, add, traverser, 0, label_text(&resolved), &from, err) &&
            end_resolve(run, add, traverser, 1, label_text(&resolved), &to, err);
@@ -476,19 +485,19 @@ static bool add_e_one(struct run *run, struct step *step, struct traverser *trav
         good = gremlin_graph_add_edge(run->graph, &made, &edge, err);
     }
     if (good)
-        traverser_set(run, traverser, edge, step);
+        gremlin_walker_set(run, traverser, edge, step);
     gremlin_value_unref(from);
     gremlin_value_unref(to);
-    resolved_release(run, &resolved);
+    gremlin_resolved_release(run, &resolved);
     return good;
 }
 
-static const struct step_kind step_add_e = {
+static const struct gremlin_step_kind step_add_e = {
     .name = "addE", .flags = STEP_WRITES | STEP_HEADS, .one = add_e_one};
-static const struct step_kind step_add_e_labels = {
+static const struct gremlin_step_kind step_add_e_labels = {
     .name = "addE", .flags = STEP_WRITES | STEP_HEADS | STEP_NEEDS_LABELS, .one = add_e_one};
 
-static bool end_compile(struct compiler *compiler, struct add *add, size_t which,
+static bool end_compile(struct gremlin_compiler *compiler, struct add *add, size_t which,
                         const struct gremlin_instruction *in, struct error *err)
 {
     if (!in)
@@ -497,9 +506,9 @@ static bool end_compile(struct compiler *compiler, struct add *add, size_t which
         return REFUSE(err, "%s() takes one argument", end_names[which]);
     add->end_given[which] = true;
     add->ends[which] = in->arguments[0];
-    if (argument_is_traversal(in->arguments[0]))
-        return step_child(compiler, &add->step, in->arguments[0], (struct part_options){0},
-                          &add->end_parts[which], err);
+    if (gremlin_argument_is_traversal(in->arguments[0]))
+        return gremlin_step_child(compiler, &add->step, in->arguments[0],
+                                  (struct gremlin_part_options){0}, &add->end_parts[which], err);
     return true;
 }
 
@@ -508,15 +517,15 @@ static bool end_is_label(const struct gremlin_instruction *in)
     return in && in->count == 1 && gremlin_is_string(in->arguments[0]);
 }
 
-bool compile_add_e(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_add_e(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     bool labels = end_is_label(raw->from) || end_is_label(raw->to);
     struct add *add =
         STEP_ADD(compiler, raw, labels ? &step_add_e_labels : &step_add_e, struct add);
 
     add->step.local = true;
-    if (!write_allowed(compiler->run, "addE", err) || !label_compile(compiler, raw, add, err) ||
-        !end_compile(compiler, add, 0, raw->from, err) ||
+    if (!gremlin_write_allowed(compiler->run, "addE", err) ||
+        !label_compile(compiler, raw, add, err) || !end_compile(compiler, add, 0, raw->from, err) ||
         !end_compile(compiler, add, 1, raw->to, err))
         return false;
     if (!fold_settings(compiler, raw, add, err))
@@ -528,11 +537,11 @@ bool compile_add_e(struct compiler *compiler, struct raw *raw, struct error *err
 /* --- property -------------------------------------------------------------------------------- */
 
 struct property {
-    struct step step;
-    struct settings settings;
+    struct gremlin_step step;
+    struct gremlin_settings settings;
 };
 
-static bool property_fits(struct gremlin_value object, const struct resolved *resolved,
+static bool property_fits(struct gremlin_value object, const struct gremlin_resolved *resolved,
                           struct error *err)
 {
     if (!gremlin_is_element(object))
@@ -542,54 +551,57 @@ static bool property_fits(struct gremlin_value object, const struct resolved *re
         return true;
     for (size_t i = 0; i < resolved->count; i++)
         if (resolved->items[i].meta_count)
-            return FAIL(err, "Property meta-properties can only be set for a Vertex but the "
-                             "traversal encountered %s",
+            return FAIL(err,
+                        "Property meta-properties can only be set for a Vertex but the "
+                        "traversal encountered %s",
                         gremlin_type_name(object.type));
         else if (resolved->items[i].cardinality)
-            return FAIL(err, "Property cardinality can only be set for a Vertex but the traversal "
-                             "encountered %s",
+            return FAIL(err,
+                        "Property cardinality can only be set for a Vertex but the traversal "
+                        "encountered %s",
                         gremlin_type_name(object.type));
     return true;
 }
 
-static bool property_one(struct run *run, struct step *step, struct traverser *traverser,
-                         bool *ret_keep UNUSED, struct error *err)
+static bool property_one(struct gremlin_run *run, struct gremlin_step *step,
+                         struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
-    struct resolved resolved = {0};
+    struct gremlin_resolved resolved = {0};
     bool good;
 
     run->outcome->wrote = true;
-    good = settings_resolve(run, &((struct property *)step)->settings, traverser, &resolved, err) &&
+    good = gremlin_settings_resolve(run, &((struct property *)step)->settings, traverser, &resolved,
+                                    err) &&
            property_fits(traverser->value, &resolved, err) &&
            (!resolved.count || gremlin_graph_assign(run->graph, &traverser->value, resolved.items,
                                                     resolved.count, err));
-    resolved_release(run, &resolved);
+    gremlin_resolved_release(run, &resolved);
     return good;
 }
 
-static const struct step_kind step_property = {
+static const struct gremlin_step_kind step_property = {
     .name = "property", .flags = STEP_WRITES | STEP_FILTERS, .one = property_one};
 
-bool compile_property(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_property(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct property *property = STEP_ADD(compiler, raw, &step_property, struct property);
 
     property->step.local = true;
-    return write_allowed(compiler->run, "property", err) &&
-           settings_of(compiler, &property->step, raw, &property->settings, false, err);
+    return gremlin_write_allowed(compiler->run, "property", err) &&
+           gremlin_settings_of(compiler, &property->step, raw, &property->settings, false, err);
 }
 
 /* --- drop ------------------------------------------------------------------------------------ */
 
-static bool drop_pull(struct run *run, struct step *step, size_t want UNUSED,
-                      struct batch *out UNUSED, struct error *err)
+static bool drop_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
+                      struct gremlin_walkers *out UNUSED, struct error *err)
 {
     struct gremlin_value *things;
     size_t count;
     bool good = true;
 
-    batch_clear(&step->pending);
-    if (!step_drain(run, step, &step->pending, err))
+    gremlin_walkers_clear(&step->pending);
+    if (!gremlin_step_drain(run, step, &step->pending, err))
         return false;
     count = step->pending.count;
     if (!count)
@@ -605,15 +617,15 @@ static bool drop_pull(struct run *run, struct step *step, size_t want UNUSED,
     }
     good = good && gremlin_graph_drop(run->graph, things, count, err);
     gremlin_heap_release(run->heap, things, count * sizeof *things);
-    batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     return good;
 }
 
-static const struct step_kind step_drop = {
+static const struct gremlin_step_kind step_drop = {
     .name = "drop", .flags = STEP_WRITES | STEP_BARRIER | STEP_HEADS, .pull = drop_pull};
 
-bool compile_drop(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_drop(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
-    STEP_ADD(compiler, raw, &step_drop, struct step);
-    return write_allowed(compiler->run, "drop", err);
+    STEP_ADD(compiler, raw, &step_drop, struct gremlin_step);
+    return gremlin_write_allowed(compiler->run, "drop", err);
 }

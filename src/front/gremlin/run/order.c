@@ -1,6 +1,6 @@
 /* order() and barrier(). The keys of a traverser are computed once, then sorted with its place, so
  * that equal keys keep the order they came in. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 struct sorted {
     size_t place;
@@ -8,7 +8,7 @@ struct sorted {
 };
 
 struct sorting {
-    const struct by *by;
+    const struct gremlin_by *by;
     size_t count; /* of keys */
 };
 
@@ -27,9 +27,9 @@ static int sorted_compare(const void *a, const void *b, void *self)
 }
 
 /* The keys of an object. *ret_found false: a by() gave nothing. */
-static bool keys_fill(struct run *run, struct step *step, const struct traverser *traverser,
-                      struct gremlin_value object, struct gremlin_value *keys, bool *ret_found,
-                      struct error *err)
+static bool keys_fill(struct gremlin_run *run, struct gremlin_step *step,
+                      const struct gremlin_walker *traverser, struct gremlin_value object,
+                      struct gremlin_value *keys, bool *ret_found, struct error *err)
 {
     size_t count = step->by_count ? step->by_count : 1;
 
@@ -41,7 +41,8 @@ static bool keys_fill(struct run *run, struct step *step, const struct traverser
             keys[i] = gremlin_long((int64_t)random_next(&run->random));
             continue;
         }
-        if (!by_apply_value(run, step_by(step, i), traverser, object, &keys[i], ret_found, err))
+        if (!gremlin_by_apply_value(run, gremlin_step_by(step, i), traverser, object, &keys[i],
+                                    ret_found, err))
             return false;
     }
     return true;
@@ -54,7 +55,7 @@ struct sort {
     size_t room, width;
 };
 
-static struct sort sort_new(struct run *run, const struct step *step, size_t count)
+static struct sort sort_new(struct gremlin_run *run, const struct gremlin_step *step, size_t count)
 {
     struct sort sort = {.room = count + 1, .width = step->by_count ? step->by_count : 1};
 
@@ -66,7 +67,7 @@ static struct sort sort_new(struct run *run, const struct step *step, size_t cou
     return sort;
 }
 
-static void sort_done(struct run *run, struct sort *sort)
+static void sort_done(struct gremlin_run *run, struct sort *sort)
 {
     for (size_t i = 0; i < sort->room * sort->width; i++)
         gremlin_value_unref(sort->keys[i]);
@@ -74,20 +75,20 @@ static void sort_done(struct run *run, struct sort *sort)
     gremlin_heap_release(run->heap, sort->items, sort->room * sizeof *sort->items);
 }
 
-static void sort_run(const struct step *step, struct sort *sort, size_t count)
+static void sort_run(const struct gremlin_step *step, struct sort *sort, size_t count)
 {
     struct sorting sorting = {step->by_count ? step->by : NULL, sort->width};
 
     qsort_r(sort->items, count, sizeof *sort->items, sorted_compare, &sorting);
 }
 
-static bool order_sort(struct run *run, struct step *step, struct error *err)
+static bool order_sort(struct gremlin_run *run, struct gremlin_step *step, struct error *err)
 {
-    struct batch *batch = &step->pending;
-    struct batch ordered = {0};
+    struct gremlin_walkers *batch = &step->pending;
+    struct gremlin_walkers ordered = {0};
     struct sort sort = sort_new(run, step, batch->count);
     size_t kept = 0;
-    bool good = step_look_ahead(run, step, batch, 0, err);
+    bool good = gremlin_step_look_ahead(run, step, batch, 0, err);
 
     for (size_t i = 0; good && i < batch->count; i++) {
         struct sorted *item = &sort.items[kept];
@@ -95,48 +96,49 @@ static bool order_sort(struct run *run, struct step *step, struct error *err)
 
         item->place = i;
         item->keys = &sort.keys[i * sort.width];
-        good = keys_fill(run, step, &batch->items[i], batch->items[i].value, item->keys, &found,
-                         err);
+        good =
+            keys_fill(run, step, &batch->items[i], batch->items[i].value, item->keys, &found, err);
         if (found)
             kept++;
     }
-    step_forget_ahead(run, step);
+    gremlin_step_forget_ahead(run, step);
     good = good && query_work(&run->context, kept * 4, err);
     if (good) {
         sort_run(step, &sort, kept);
         for (size_t i = 0; i < kept; i++) {
-            batch_push(run, &ordered, batch->items[sort.items[i].place]);
-            batch->items[sort.items[i].place] = (struct traverser){0};
+            gremlin_walkers_push(run, &ordered, batch->items[sort.items[i].place]);
+            batch->items[sort.items[i].place] = (struct gremlin_walker){0};
         }
-        batch_done(run, batch);
+        gremlin_walkers_done(run, batch);
         *batch = ordered;
     }
     sort_done(run, &sort);
     return good;
 }
 
-static bool order_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                       struct error *err)
+static bool order_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                       struct gremlin_walkers *out, struct error *err)
 {
     if (step->at == step->pending.count) {
-        batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
-        if (!step_drain(run, step, &step->pending, err) || !order_sort(run, step, err))
+        if (!gremlin_step_drain(run, step, &step->pending, err) || !order_sort(run, step, err))
             return false;
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        batch_push(run, out, step->pending.items[step->at]);
-        step->pending.items[step->at++] = (struct traverser){0};
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
+        step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
 }
 
-static const struct step_kind step_order = {
+static const struct gremlin_step_kind step_order = {
     .name = "order", .flags = STEP_FILTERS | STEP_BARRIER, .pull = order_pull};
 
 /* Sorts the items of a list into another, dropping those without keys. */
-static bool list_sort(struct run *run, struct step *step, const struct traverser *traverser,
-                      struct gremlin_value items, struct gremlin_value into, struct error *err)
+static bool list_sort(struct gremlin_run *run, struct gremlin_step *step,
+                      const struct gremlin_walker *traverser, struct gremlin_value items,
+                      struct gremlin_value into, struct error *err)
 {
     const struct gremlin_list *list = gremlin_list(items);
     struct sort sort = sort_new(run, step, list->count);
@@ -165,49 +167,52 @@ static bool list_sort(struct run *run, struct step *step, const struct traverser
     return good;
 }
 
-static bool order_local_one(struct run *run, struct step *step, struct traverser *traverser,
-                            bool *ret_keep UNUSED, struct error *err)
+static bool order_local_one(struct gremlin_run *run, struct gremlin_step *step,
+                            struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                            struct error *err)
 {
     struct gremlin_value value = traverser->value, items, into;
     bool good;
 
     if (!gremlin_is_collection(value))
         return true;
-    items = value_listed(run, value);
+    items = gremlin_value_listed(run, value);
     into = value.type == GREMLIN_MAP || value.type == GREMLIN_TREE ? gremlin_map_new(run->heap)
                                                                    : gremlin_list_new(run->heap, 0);
     good = list_sort(run, step, traverser, items, into, err);
     gremlin_value_unref(items);
     if (good)
-        traverser_set(run, traverser, into, step);
+        gremlin_walker_set(run, traverser, into, step);
     else
         gremlin_value_unref(into);
     return good;
 }
 
-static const struct step_kind step_order_local = {.name = "orderLocal", .one = order_local_one};
+static const struct gremlin_step_kind step_order_local = {.name = "orderLocal",
+                                                          .one = order_local_one};
 
-bool compile_order(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_order(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                   struct error *err UNUSED)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
+    bool local = gremlin_argument_local(raw, &from);
 
     if (raw->count > from)
-        return argument_wrong(raw, 0, "a Scope", err);
-    STEP_ADD(compiler, raw, local ? &step_order_local : &step_order, struct step);
+        return gremlin_argument_wrong(raw, 0, "a Scope", err);
+    STEP_ADD(compiler, raw, local ? &step_order_local : &step_order, struct gremlin_step);
     return true;
 }
 
 /* --- barrier --------------------------------------------------------------------------------- */
 
 struct barrier {
-    struct step step;
+    struct gremlin_step step;
     bool norm_sack;
     int64_t max; /* so many at a time; 0: all */
 };
 
 /* normSack: sacks become shares of their sum. */
-static bool sacks_norm(struct run *run, struct batch *batch, struct error *err)
+static bool sacks_norm(struct gremlin_run *run, struct gremlin_walkers *batch, struct error *err)
 {
     double total = 0;
 
@@ -224,43 +229,43 @@ static bool sacks_norm(struct run *run, struct batch *batch, struct error *err)
     return true;
 }
 
-static bool barrier_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                         struct error *err)
+static bool barrier_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                         struct gremlin_walkers *out, struct error *err)
 {
     const struct barrier *barrier = (struct barrier *)step;
 
     if (step->at == step->pending.count) {
-        batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         if (barrier->max) {
             while (step->pending.count < (size_t)barrier->max) {
                 size_t before = step->pending.count;
 
-                if (!step_pull(run, step->previous, (size_t)barrier->max - before, &step->pending,
-                               err))
+                if (!gremlin_step_pull(run, step->previous, (size_t)barrier->max - before,
+                                       &step->pending, err))
                     return false;
                 if (step->pending.count == before)
                     break;
             }
-        } else if (!step_drain(run, step, &step->pending, err)) {
+        } else if (!gremlin_step_drain(run, step, &step->pending, err)) {
             return false;
         }
-        if (!sacks_merge(run, &step->pending, err))
+        if (!gremlin_sacks_merge(run, &step->pending, err))
             return false;
         if (barrier->norm_sack && !sacks_norm(run, &step->pending, err))
             return false;
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        batch_push(run, out, step->pending.items[step->at]);
-        step->pending.items[step->at++] = (struct traverser){0};
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
+        step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
 }
 
-static const struct step_kind step_barrier = {
+static const struct gremlin_step_kind step_barrier = {
     .name = "barrier", .flags = STEP_FILTERS | STEP_BARRIER | STEP_SEES, .pull = barrier_pull};
 
-bool compile_barrier(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_barrier(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct barrier *barrier = STEP_ADD(compiler, raw, &step_barrier, struct barrier);
 
@@ -270,7 +275,7 @@ bool compile_barrier(struct compiler *compiler, struct raw *raw, struct error *e
         barrier->norm_sack = true;
         return true;
     }
-    if (!argument_whole(raw, 0, &barrier->max, err))
+    if (!gremlin_argument_whole(raw, 0, &barrier->max, err))
         return false;
     if (barrier->max < 0)
         barrier->max = 0;

@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "front/gremlin/run/run_private.h"
 
-static bool pull_one(struct run *run, struct step *step, size_t want, struct batch *out,
-                     struct error *err);
-static bool pull_spread(struct run *run, struct step *step, size_t want, struct batch *out,
-                        struct error *err);
+static bool pull_one(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                     struct gremlin_walkers *out, struct error *err);
+static bool pull_spread(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                        struct gremlin_walkers *out, struct error *err);
 
-bool step_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-               struct error *err)
+bool gremlin_step_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                       struct gremlin_walkers *out, struct error *err)
 {
     size_t before = out->count;
     uint64_t begin = run->profiled ? clock_monotonic_ns() : 0;
@@ -36,7 +36,7 @@ bool step_pull(struct run *run, struct step *step, size_t want, struct batch *ou
         return false;
     if (step->kind->pull && step->kind->flags & STEP_FILTERS && !gremlin_is_null(step->labels))
         for (size_t i = before; i < out->count; i++)
-            traverser_label(run, &out->items[i], step->labels);
+            gremlin_walker_label(run, &out->items[i], step->labels);
     if (gremlin_heap_failed(run->heap))
         return gremlin_heap_error(run->heap, err);
     if (run->faulted) {
@@ -46,12 +46,13 @@ bool step_pull(struct run *run, struct step *step, size_t want, struct batch *ou
     return query_work(&run->context, 1 + (out->count - before), err);
 }
 
-bool step_drain(struct run *run, struct step *step, struct batch *out, struct error *err)
+bool gremlin_step_drain(struct gremlin_run *run, struct gremlin_step *step,
+                        struct gremlin_walkers *out, struct error *err)
 {
     for (;;) {
         size_t before = out->count;
 
-        if (!step_pull(run, step->previous, PULL_ALL, out, err))
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, out, err))
             return false;
         if (out->count == before)
             return true;
@@ -60,37 +61,37 @@ bool step_drain(struct run *run, struct step *step, struct batch *out, struct er
 
 /* Input of a step that writes: all of it before the first is written, for what is written must not
  * be read as further input. */
-static bool pull_eager(struct run *run, struct step *step, size_t want, struct batch *out,
-                       struct error *err)
+static bool pull_eager(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                       struct gremlin_walkers *out, struct error *err)
 {
     if (step->at == step->pending.count) {
-        batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
-        if (!step_drain(run, step, &step->pending, err))
+        if (!gremlin_step_drain(run, step, &step->pending, err))
             return false;
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        batch_push(run, out, step->pending.items[step->at]);
-        step->pending.items[step->at++] = (struct traverser){0};
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
+        step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
 }
 
-static bool pull_one(struct run *run, struct step *step, size_t want, struct batch *out,
-                     struct error *err)
+static bool pull_one(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                     struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
     while (out->count == from) {
         size_t kept = from, i = from;
         bool good = step->eager ? pull_eager(run, step, want, out, err)
-                                : step_pull(run, step->previous, want, out, err);
+                                : gremlin_step_pull(run, step->previous, want, out, err);
 
         if (!good)
             return false;
         if (out->count == from)
             return true;
-        if (!step_look_ahead(run, step, out, from, err))
+        if (!gremlin_step_look_ahead(run, step, out, from, err))
             return false;
         for (; i < out->count; i++) {
             bool keep = true;
@@ -99,18 +100,18 @@ static bool pull_one(struct run *run, struct step *step, size_t want, struct bat
             if (!good)
                 break;
             if (!keep) {
-                traverser_done(&out->items[i]);
+                gremlin_walker_done(&out->items[i]);
                 continue;
             }
             if (step->kind->flags & STEP_FILTERS)
-                traverser_label(run, &out->items[i], step->labels);
+                gremlin_walker_label(run, &out->items[i], step->labels);
             if (kept != i) {
                 out->items[kept] = out->items[i];
-                out->items[i] = (struct traverser){0};
+                out->items[i] = (struct gremlin_walker){0};
             }
             kept++;
         }
-        step_forget_ahead(run, step);
+        gremlin_step_forget_ahead(run, step);
         if (!good)
             return false; /* what was moved away is empty: the batch is as good as any */
         out->count = kept;
@@ -118,19 +119,19 @@ static bool pull_one(struct run *run, struct step *step, size_t want, struct bat
     return true;
 }
 
-static bool pull_spread(struct run *run, struct step *step, size_t want, struct batch *out,
-                        struct error *err)
+static bool pull_spread(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                        struct gremlin_walkers *out, struct error *err)
 {
     size_t from = out->count;
 
     for (;;) {
         while (step->at < step->pending.count && out->count - from < want) {
-            struct traverser input = step->pending.items[step->at];
+            struct gremlin_walker input = step->pending.items[step->at];
             bool good;
 
-            step->pending.items[step->at++] = (struct traverser){0};
+            step->pending.items[step->at++] = (struct gremlin_walker){0};
             good = step->kind->spread(run, step, &input, out, err);
-            traverser_done(&input);
+            gremlin_walker_done(&input);
             if (!good)
                 return false;
             if (gremlin_heap_failed(run->heap))
@@ -138,29 +139,29 @@ static bool pull_spread(struct run *run, struct step *step, size_t want, struct 
         }
         if (out->count > from)
             return true;
-        step_forget_ahead(run, step);
-        batch_clear(&step->pending);
+        gremlin_step_forget_ahead(run, step);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
-        if (!(step->eager ? step_drain(run, step, &step->pending, err)
-                          : step_pull(run, step->previous, want, &step->pending, err)))
+        if (!(step->eager ? gremlin_step_drain(run, step, &step->pending, err)
+                          : gremlin_step_pull(run, step->previous, want, &step->pending, err)))
             return false;
         if (!step->pending.count)
             return true;
-        if (!step_look_ahead(run, step, &step->pending, 0, err))
+        if (!gremlin_step_look_ahead(run, step, &step->pending, 0, err))
             return false;
     }
 }
 
 /* --- Starts ---------------------------------------------------------------------------------- */
 
-static bool start_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                       struct error *err UNUSED)
+static bool start_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                       struct gremlin_walkers *out, struct error *err UNUSED)
 {
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        struct traverser item = step->pending.items[step->at];
+        struct gremlin_walker item = step->pending.items[step->at];
 
-        step->pending.items[step->at++] = (struct traverser){0};
-        batch_push(run, out, item);
+        step->pending.items[step->at++] = (struct gremlin_walker){0};
+        gremlin_walkers_push(run, out, item);
     }
     if (step->at == step->pending.count) {
         step->pending.count = 0;
@@ -169,176 +170,181 @@ static bool start_pull(struct run *run, struct step *step, size_t want, struct b
     return true;
 }
 
-const struct step_kind step_start = {.name = "start", .flags = STEP_FILTERS | STEP_SEES, .pull = start_pull};
+const struct gremlin_step_kind step_start = {
+    .name = "start", .flags = STEP_FILTERS | STEP_SEES, .pull = start_pull};
 
 /* --- Parts ----------------------------------------------------------------------------------- */
 
-void step_reset(struct run *run, struct step *step)
+void gremlin_step_reset(struct gremlin_run *run, struct gremlin_step *step)
 {
-    batch_clear(&step->pending);
+    gremlin_walkers_clear(&step->pending);
     step->at = 0;
     step->drained = false;
     step->emitted = false;
     if (step->kind->reset)
         step->kind->reset(run, step);
     for (size_t i = 0; i < step->part_count; i++)
-        part_reset(run, step->parts[i]);
+        gremlin_part_reset(run, step->parts[i]);
 }
 
-void part_reset(struct run *run, struct part *part)
+void gremlin_part_reset(struct gremlin_run *run, struct gremlin_part *part)
 {
-    batch_clear(&part->buffer);
+    gremlin_walkers_clear(&part->buffer);
     part->at = 0;
-    for (struct step *step = part->start; step; step = step->next)
-        step_reset(run, step);
+    for (struct gremlin_step *step = part->start; step; step = step->next)
+        gremlin_step_reset(run, step);
 }
 
-void part_rearm(struct run *run, struct part *part)
+void gremlin_part_rearm(struct gremlin_run *run, struct gremlin_part *part)
 {
-    for (struct step *step = part->start; step; step = step->next) {
+    for (struct gremlin_step *step = part->start; step; step = step->next) {
         step->emitted = false;
         step->drained = false;
         if (step->kind->rearm)
             step->kind->rearm(run, step);
         for (size_t i = 0; i < step->part_count; i++)
-            part_rearm(run, step->parts[i]);
+            gremlin_part_rearm(run, step->parts[i]);
     }
 }
 
-void part_add(struct run *run, struct part *part, struct traverser traverser)
+void gremlin_part_add(struct gremlin_run *run, struct gremlin_part *part,
+                      struct gremlin_walker traverser)
 {
-    batch_push(run, &part->start->pending, traverser);
+    gremlin_walkers_push(run, &part->start->pending, traverser);
 }
 
-bool part_next(struct run *run, struct part *part, struct traverser *ret_traverser, bool *ret_found,
-               struct error *err)
+bool gremlin_part_next(struct gremlin_run *run, struct gremlin_part *part,
+                       struct gremlin_walker *ret_traverser, bool *ret_found, struct error *err)
 {
     if (part->at == part->buffer.count) {
         part->buffer.count = 0;
         part->at = 0;
-        if (!step_pull(run, part->end, 1, &part->buffer, err))
+        if (!gremlin_step_pull(run, part->end, 1, &part->buffer, err))
             return false;
     }
     *ret_found = part->at < part->buffer.count;
     if (*ret_found) {
         *ret_traverser = part->buffer.items[part->at];
-        part->buffer.items[part->at++] = (struct traverser){0};
+        part->buffer.items[part->at++] = (struct gremlin_walker){0};
     }
     return true;
 }
 
-bool part_drain(struct run *run, struct part *part, struct batch *out, struct error *err)
+bool gremlin_part_drain(struct gremlin_run *run, struct gremlin_part *part,
+                        struct gremlin_walkers *out, struct error *err)
 {
     for (;;) {
         size_t before = out->count;
 
-        if (!step_pull(run, part->end, PULL_ALL, out, err))
+        if (!gremlin_step_pull(run, part->end, PULL_ALL, out, err))
             return false;
         if (out->count == before)
             return true;
     }
 }
 
-void part_begin(struct run *run, struct part *part, const struct traverser *traverser)
+void gremlin_part_begin(struct gremlin_run *run, struct gremlin_part *part,
+                        const struct gremlin_walker *traverser)
 {
-    struct traverser copy = traverser_copy(traverser);
+    struct gremlin_walker copy = gremlin_walker_copy(traverser);
 
     copy.bulk = 1;
-    part_reset(run, part);
-    part_add(run, part, copy);
+    gremlin_part_reset(run, part);
+    gremlin_part_add(run, part, copy);
 }
 
-void part_begin_value(struct run *run, struct part *part, const struct traverser *traverser,
-                      struct gremlin_value value)
+void gremlin_part_begin_value(struct gremlin_run *run, struct gremlin_part *part,
+                              const struct gremlin_walker *traverser, struct gremlin_value value)
 {
-    struct traverser copy = traverser_copy(traverser);
+    struct gremlin_walker copy = gremlin_walker_copy(traverser);
 
     copy.bulk = 1;
     copy.on_trail = false;
     gremlin_value_replace_take(&copy.value, gremlin_value_ref(value));
-    part_reset(run, part);
-    part_add(run, part, copy);
+    gremlin_part_reset(run, part);
+    gremlin_part_add(run, part, copy);
 }
 
-static bool part_first(struct run *run, struct part *part, struct gremlin_value *ret_value,
-                       bool *ret_found, struct error *err)
+static bool part_first(struct gremlin_run *run, struct gremlin_part *part,
+                       struct gremlin_value *ret_value, bool *ret_found, struct error *err)
 {
-    struct traverser first = {0};
+    struct gremlin_walker first = {0};
 
-    if (!part_next(run, part, &first, ret_found, err))
+    if (!gremlin_part_next(run, part, &first, ret_found, err))
         return false;
     if (*ret_found && ret_value)
         *ret_value = gremlin_value_take(&first.value);
-    traverser_done(&first);
+    gremlin_walker_done(&first);
     return true;
 }
 
-bool part_test(struct run *run, struct part *part, const struct traverser *traverser, bool *ret_yes,
-               struct error *err)
+bool gremlin_part_test(struct gremlin_run *run, struct gremlin_part *part,
+                       const struct gremlin_walker *traverser, bool *ret_yes, struct error *err)
 {
-    part_begin(run, part, traverser);
+    gremlin_part_begin(run, part, traverser);
     return part_first(run, part, NULL, ret_yes, err);
 }
 
-bool part_value(struct run *run, struct part *part, const struct traverser *traverser,
-                struct gremlin_value *ret_value, bool *ret_found, struct error *err)
+bool gremlin_part_value(struct gremlin_run *run, struct gremlin_part *part,
+                        const struct gremlin_walker *traverser, struct gremlin_value *ret_value,
+                        bool *ret_found, struct error *err)
 {
-    part_begin(run, part, traverser);
+    gremlin_part_begin(run, part, traverser);
     return part_first(run, part, ret_value, ret_found, err);
 }
 
 /* --- Looking ahead --------------------------------------------------------------------------- */
 
-static struct step *part_expansion(const struct part *part)
+static struct gremlin_step *part_expansion(const struct gremlin_part *part)
 {
-    struct step *first = part ? part->start->next : NULL;
+    struct gremlin_step *first = part ? part->start->next : NULL;
 
     return first && first->kind == &step_expand ? first : NULL;
 }
 
-bool step_look_ahead(struct run *run, struct step *step, const struct batch *batch, size_t from,
-                     struct error *err)
+bool gremlin_step_look_ahead(struct gremlin_run *run, struct gremlin_step *step,
+                             const struct gremlin_walkers *batch, size_t from, struct error *err)
 {
     if (!step->local || run->plan_writes || batch->count - from < 2)
         return true;
     for (size_t i = 0; i < step->part_count; i++) {
-        struct step *first = part_expansion(step->parts[i]);
+        struct gremlin_step *first = part_expansion(step->parts[i]);
 
-        if (first && !expand_ahead(run, first, batch, from, err))
+        if (first && !gremlin_expand_ahead(run, first, batch, from, err))
             return false;
     }
     for (size_t i = 0; i < step->by_count; i++) {
-        struct step *first = part_expansion(step->by[i].part);
+        struct gremlin_step *first = part_expansion(step->by[i].part);
 
-        if (first && !expand_ahead(run, first, batch, from, err))
+        if (first && !gremlin_expand_ahead(run, first, batch, from, err))
             return false;
     }
     return true;
 }
 
-void step_forget_ahead(struct run *run, struct step *step)
+void gremlin_step_forget_ahead(struct gremlin_run *run, struct gremlin_step *step)
 {
     if (!step->local)
         return;
     for (size_t i = 0; i < step->part_count; i++) {
-        struct step *first = part_expansion(step->parts[i]);
+        struct gremlin_step *first = part_expansion(step->parts[i]);
 
         if (first)
-            expand_forget(run, first);
+            gremlin_expand_forget(run, first);
     }
     for (size_t i = 0; i < step->by_count; i++) {
-        struct step *first = part_expansion(step->by[i].part);
+        struct gremlin_step *first = part_expansion(step->by[i].part);
 
         if (first)
-            expand_forget(run, first);
+            gremlin_expand_forget(run, first);
     }
 }
 
 /* --- by() ------------------------------------------------------------------------------------ */
 
-static bool by_compute(struct run *run, const struct by *by, const struct traverser *traverser,
-                       struct gremlin_value value, struct gremlin_value *ret_value, bool *ret_found,
-                       struct error *err)
+static bool by_compute(struct gremlin_run *run, const struct gremlin_by *by,
+                       const struct gremlin_walker *traverser, struct gremlin_value value,
+                       struct gremlin_value *ret_value, bool *ret_found, struct error *err)
 {
     *ret_found = true;
     switch (by->kind) {
@@ -346,13 +352,13 @@ static bool by_compute(struct run *run, const struct by *by, const struct traver
         *ret_value = gremlin_value_ref(value);
         return true;
     case BY_KEY:
-        return value_of_key(run, value, by->key, ret_value, ret_found, err);
+        return gremlin_value_of_key(run, value, by->key, ret_value, ret_found, err);
     case BY_TOKEN:
-        return value_of_token(run, value, by->word, ret_value, ret_found, err);
+        return gremlin_value_of_token(run, value, by->word, ret_value, ret_found, err);
     case BY_COLUMN:
-        return value_of_column(run, value, by->word, ret_value, err);
+        return gremlin_value_of_column(run, value, by->word, ret_value, err);
     case BY_PART:
-        part_begin_value(run, by->part, traverser, value);
+        gremlin_part_begin_value(run, by->part, traverser, value);
         if (traverser->value.object == value.object && traverser->value.type == value.type &&
             by->part->start->pending.count)
             by->part->start->pending.items[0].on_trail = traverser->on_trail;
@@ -361,9 +367,9 @@ static bool by_compute(struct run *run, const struct by *by, const struct traver
     return true;
 }
 
-bool by_apply_value(struct run *run, const struct by *by, const struct traverser *traverser,
-                    struct gremlin_value value, struct gremlin_value *ret_value, bool *ret_found,
-                    struct error *err)
+bool gremlin_by_apply_value(struct gremlin_run *run, const struct gremlin_by *by,
+                            const struct gremlin_walker *traverser, struct gremlin_value value,
+                            struct gremlin_value *ret_value, bool *ret_found, struct error *err)
 {
     if (!by) {
         *ret_found = true;
@@ -379,8 +385,9 @@ bool by_apply_value(struct run *run, const struct by *by, const struct traverser
     return true;
 }
 
-bool by_apply(struct run *run, const struct by *by, const struct traverser *traverser,
-              struct gremlin_value *ret_value, bool *ret_found, struct error *err)
+bool gremlin_by_apply(struct gremlin_run *run, const struct gremlin_by *by,
+                      const struct gremlin_walker *traverser, struct gremlin_value *ret_value,
+                      bool *ret_found, struct error *err)
 {
-    return by_apply_value(run, by, traverser, traverser->value, ret_value, ret_found, err);
+    return gremlin_by_apply_value(run, by, traverser, traverser->value, ret_value, ret_found, err);
 }

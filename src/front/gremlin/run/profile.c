@@ -1,8 +1,8 @@
 /* profile(), executionProfile() and explain(): what a run did, and what it would do. */
 #include "base/clock.h"
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
-static void put(struct run *run, struct gremlin_value map, const char *name,
+static void put(struct gremlin_run *run, struct gremlin_value map, const char *name,
                 struct gremlin_value value) /* taken */
 {
     struct gremlin_value key = gremlin_string(run->heap, slice_of_text(name));
@@ -11,7 +11,7 @@ static void put(struct run *run, struct gremlin_value map, const char *name,
     gremlin_value_unref(key);
 }
 
-static struct gremlin_value text_of(struct run *run, const char *text)
+static struct gremlin_value text_of(struct gremlin_run *run, const char *text)
 {
     return gremlin_string(run->heap, slice_of_text(text));
 }
@@ -24,7 +24,7 @@ static void argument_write(struct gremlin_value value, struct buf *text)
 {
     if (value.type == GREMLIN_TRAVERSAL) {
         BUF_APPEND(text, "__");
-        instructions_write(&argument_traversal(value)->steps, text);
+        instructions_write(&gremlin_argument_traversal(value)->steps, text);
     } else if (gremlin_is_string(value)) {
         BUF_APPEND(text, "'");
         buf_append_slice(text, gremlin_bytes(value));
@@ -51,7 +51,7 @@ static void instructions_write(const struct gremlin_instructions *list, struct b
     }
 }
 
-static struct gremlin_value traversal_text(struct run *run,
+static struct gremlin_value traversal_text(struct gremlin_run *run,
                                            const struct gremlin_traversal *traversal)
 {
     struct gremlin_value value;
@@ -70,18 +70,18 @@ static struct gremlin_value traversal_text(struct run *run,
 
 /* --- explain --------------------------------------------------------------------------------- */
 
-static void part_write(const struct part *part, struct buf *text)
+static void part_write(const struct gremlin_part *part, struct buf *text)
 {
     bool first = true;
 
     BUF_APPEND(text, "[");
-    for (const struct step *step = part->start->next; step; step = step->next) {
+    for (const struct gremlin_step *step = part->start->next; step; step = step->next) {
         if (!first)
             BUF_APPEND(text, ", ");
         first = false;
         buf_append_text(text, step->kind->name);
-        if (step->instruction && !slice_equal(step->instruction->name,
-                                              slice_of_text(step->kind->name))) {
+        if (step->instruction &&
+            !slice_equal(step->instruction->name, slice_of_text(step->kind->name))) {
             BUF_APPEND(text, ":");
             buf_append_slice(text, step->instruction->name);
         }
@@ -95,7 +95,8 @@ static void part_write(const struct part *part, struct buf *text)
     BUF_APPEND(text, "]");
 }
 
-struct gremlin_value run_explain(struct run *run, const struct gremlin_traversal *traversal)
+struct gremlin_value gremlin_run_explain(struct gremlin_run *run,
+                                         const struct gremlin_traversal *traversal)
 {
     struct gremlin_value map = gremlin_map_new(run->heap), report;
     struct buf text;
@@ -111,7 +112,8 @@ struct gremlin_value run_explain(struct run *run, const struct gremlin_traversal
     return report;
 }
 
-bool compile_explain(struct compiler *compiler, struct raw *raw UNUSED, struct error *err)
+bool compile_explain(struct gremlin_compiler *compiler, struct gremlin_raw *raw UNUSED,
+                     struct error *err)
 {
     if (compiler->outer || compiler->index + 1 != compiler->count)
         return REFUSE(err, "explain() stands at the end of a traversal");
@@ -122,14 +124,14 @@ bool compile_explain(struct compiler *compiler, struct raw *raw UNUSED, struct e
 /* --- profile --------------------------------------------------------------------------------- */
 
 /* What a step took by itself: without the steps it pulled from. */
-static uint64_t step_own_ns(const struct step *step)
+static uint64_t step_own_ns(const struct gremlin_step *step)
 {
     uint64_t before = step->previous ? step->previous->ns : 0;
 
     return step->ns > before ? step->ns - before : 0;
 }
 
-static struct gremlin_value step_name(struct run *run, const struct step *step)
+static struct gremlin_value step_name(struct gremlin_run *run, const struct gremlin_step *step)
 {
     struct gremlin_value name;
     struct buf text;
@@ -152,8 +154,8 @@ static struct gremlin_value step_name(struct run *run, const struct step *step)
     return name;
 }
 
-static struct gremlin_value step_metrics(struct run *run, const struct step *step, uint64_t total,
-                                         size_t number, unsigned depth)
+static struct gremlin_value step_metrics(struct gremlin_run *run, const struct gremlin_step *step,
+                                         uint64_t total, size_t number, unsigned depth)
 {
     struct gremlin_value map = gremlin_map_new(run->heap), counts = gremlin_map_new(run->heap);
     struct gremlin_value annotations = gremlin_map_new(run->heap), nested;
@@ -173,7 +175,7 @@ static struct gremlin_value step_metrics(struct run *run, const struct step *ste
     if (step->part_count && depth < 16) {
         nested = gremlin_list_new(run->heap, 0);
         for (size_t i = 0; i < step->part_count; i++)
-            for (const struct step *below = step->parts[i]->start->next; below;
+            for (const struct gremlin_step *below = step->parts[i]->start->next; below;
                  below = below->next)
                 gremlin_list_add_take(nested, step_metrics(run, below, total, i, depth + 1));
         put(run, map, "metrics", nested);
@@ -181,14 +183,14 @@ static struct gremlin_value step_metrics(struct run *run, const struct step *ste
     return map;
 }
 
-static struct gremlin_value profile_report(struct run *run, const struct step *last)
+static struct gremlin_value profile_report(struct gremlin_run *run, const struct gremlin_step *last)
 {
     struct gremlin_value map = gremlin_map_new(run->heap);
     struct gremlin_value metrics = gremlin_list_new(run->heap, 0), report;
     uint64_t total = last->previous->ns;
     size_t number = 0;
 
-    for (const struct step *step = last->part->start->next; step && step != last;
+    for (const struct gremlin_step *step = last->part->start->next; step && step != last;
          step = step->next)
         gremlin_list_add_take(metrics, step_metrics(run, step, total, number++, 0));
     put(run, map, "dur", gremlin_double((double)total / 1e6));
@@ -199,28 +201,41 @@ static struct gremlin_value profile_report(struct run *run, const struct step *l
 }
 
 struct profile {
-    struct step step;
-    struct side_effect *effect; /* NULL: the result is the report */
-    bool execution;             /* as the hosted service shows it */
+    struct gremlin_step step;
+    struct gremlin_side_effect *effect; /* NULL: the result is the report */
+    bool execution;                     /* as the hosted service shows it */
 };
 
 /* --- executionProfile ------------------------------------------------------------------------ */
 
-static const char *operator_name(const struct step *step)
+static const char *operator_name(const struct gremlin_step *step)
 {
     static const struct {
         const char *step, *name;
     } names[] = {
-        {"V", "GetVertices"},       {"E", "GetEdges"},           {"out", "GetNeighborVertices"},
-        {"in", "GetNeighborVertices"}, {"both", "GetNeighborVertices"}, {"outE", "GetEdges"},
-        {"inE", "GetEdges"},        {"bothE", "GetEdges"},       {"outV", "GetNeighborVertices"},
-        {"inV", "GetNeighborVertices"}, {"bothV", "GetNeighborVertices"},
-        {"otherV", "GetNeighborVertices"}, {"coalesce", "Coalesce"},
-        {"inject", "ConstantSourceOperator"}, {"constant", "ConstantSourceOperator"},
-        {"count", "ProjectAggregation"}, {"sum", "ProjectAggregation"},
-        {"min", "ProjectAggregation"}, {"max", "ProjectAggregation"},
-        {"mean", "ProjectAggregation"}, {"fold", "ProjectAggregation"},
-        {"group", "ProjectAggregation"}, {"groupCount", "ProjectAggregation"},
+        {"V", "GetVertices"},
+        {"E", "GetEdges"},
+        {"out", "GetNeighborVertices"},
+        {"in", "GetNeighborVertices"},
+        {"both", "GetNeighborVertices"},
+        {"outE", "GetEdges"},
+        {"inE", "GetEdges"},
+        {"bothE", "GetEdges"},
+        {"outV", "GetNeighborVertices"},
+        {"inV", "GetNeighborVertices"},
+        {"bothV", "GetNeighborVertices"},
+        {"otherV", "GetNeighborVertices"},
+        {"coalesce", "Coalesce"},
+        {"inject", "ConstantSourceOperator"},
+        {"constant", "ConstantSourceOperator"},
+        {"count", "ProjectAggregation"},
+        {"sum", "ProjectAggregation"},
+        {"min", "ProjectAggregation"},
+        {"max", "ProjectAggregation"},
+        {"mean", "ProjectAggregation"},
+        {"fold", "ProjectAggregation"},
+        {"group", "ProjectAggregation"},
+        {"groupCount", "ProjectAggregation"},
         {"union", "CartesianProductOperator"},
     };
 
@@ -230,14 +245,15 @@ static const char *operator_name(const struct step *step)
     return "ProjectOperator";
 }
 
-static bool reads_store(const struct step *step)
+static bool reads_store(const struct gremlin_step *step)
 {
     const char *name = operator_name(step);
 
     return strncmp(name, "Get", 3) == 0;
 }
 
-static struct gremlin_value execution_report(struct run *run, const struct step *last)
+static struct gremlin_value execution_report(struct gremlin_run *run,
+                                             const struct gremlin_step *last)
 {
     struct gremlin_graph_figures figures = gremlin_graph_figures(run->graph);
     struct gremlin_value map = gremlin_map_new(run->heap);
@@ -247,7 +263,7 @@ static struct gremlin_value execution_report(struct run *run, const struct step 
 
     put(run, map, "gremlin", traversal_text(run, last->part->traversal));
     put(run, map, "totalTime", gremlin_long((int64_t)(total / 1000000)));
-    for (const struct step *step = last->part->start->next; step && step != last;
+    for (const struct gremlin_step *step = last->part->start->next; step && step != last;
          step = step->next) {
         struct gremlin_value one = gremlin_map_new(run->heap);
         struct gremlin_value below = gremlin_map_new(run->heap);
@@ -267,9 +283,8 @@ static struct gremlin_value execution_report(struct run *run, const struct step 
             below = gremlin_map_new(run->heap);
             /* what the graph read in all stands at the first step that reads */
             put(run, below, "fanoutFactor",
-                gremlin_long(stored || !figures.reads
-                                 ? 1
-                                 : (int64_t)(figures.partitions / figures.reads)));
+                gremlin_long(
+                    stored || !figures.reads ? 1 : (int64_t)(figures.partitions / figures.reads)));
             put(run, below, "count", gremlin_long((int64_t)step->elements));
             put(run, below, "size", gremlin_long(stored ? 0 : (int64_t)figures.bytes));
             put(run, below, "time", gremlin_double((double)ns / 1e6));
@@ -284,15 +299,15 @@ static struct gremlin_value execution_report(struct run *run, const struct step 
     return map;
 }
 
-static bool profile_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                         struct error *err)
+static bool profile_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                         struct gremlin_walkers *out, struct error *err)
 {
     struct profile *profile = (struct profile *)step;
     uint32_t loops[LOOPS_DEPTH_MAX] = {0};
     size_t from = out->count;
 
     if (profile->effect) {
-        if (!step_pull(run, step->previous, want, out, err))
+        if (!gremlin_step_pull(run, step->previous, want, out, err))
             return false;
         if (out->count == from)
             gremlin_value_replace_take(&profile->effect->value, profile_report(run, step));
@@ -301,26 +316,26 @@ static bool profile_pull(struct run *run, struct step *step, size_t want, struct
     if (step->emitted)
         return true;
     do {
-        batch_clear(&step->pending);
-        if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
     } while (step->pending.count);
     step->emitted = true;
-    reduced_push(run, step,
-                 profile->execution ? execution_report(run, step) : profile_report(run, step),
-                 loops, out);
+    gremlin_reduced_push(
+        run, step, profile->execution ? execution_report(run, step) : profile_report(run, step),
+        loops, out);
     return true;
 }
 
-static const struct step_kind step_profile = {
+static const struct gremlin_step_kind step_profile = {
     .name = "profile", .flags = STEP_BARRIER, .pull = profile_pull};
-static const struct step_kind step_profile_effect = {
+static const struct gremlin_step_kind step_profile_effect = {
     .name = "profile", .flags = STEP_SIDE_EFFECT | STEP_FILTERS, .pull = profile_pull};
 
-bool compile_profile(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_profile(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
-    struct profile *profile = STEP_ADD(
-        compiler, raw, raw->count ? &step_profile_effect : &step_profile, struct profile);
+    struct profile *profile =
+        STEP_ADD(compiler, raw, raw->count ? &step_profile_effect : &step_profile, struct profile);
     struct slice name;
 
     if (compiler->outer)
@@ -329,13 +344,14 @@ bool compile_profile(struct compiler *compiler, struct raw *raw, struct error *e
     if (!raw->count)
         return compiler->index + 1 == compiler->count ||
                REFUSE(err, "profile() must be the last step, or have a side effect's name");
-    if (!argument_text(raw, 0, &name, err))
+    if (!gremlin_argument_text(raw, 0, &name, err))
         return false;
-    profile->effect = side_effect_get(compiler->run, name);
+    profile->effect = gremlin_side_effect_get(compiler->run, name);
     return true;
 }
 
-bool compile_execution_profile(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_execution_profile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                               struct error *err)
 {
     struct profile *profile = STEP_ADD(compiler, raw, &step_profile, struct profile);
 

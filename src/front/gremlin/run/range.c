@@ -1,18 +1,18 @@
 /* How many and which: limit, range, skip, tail, sample, dedup; on the stream, or with local on the
  * collection that a traverser has. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- limit, range, skip ---------------------------------------------------------------------- */
 
 struct range {
-    struct step step;
+    struct gremlin_step step;
     int64_t low, high; /* high -1: no end */
     bool bare;         /* 3.7: of a single item, local, the item itself */
     int64_t seen;
 };
 
 /* Cuts a traverser whose bulk reaches over a bound. */
-static bool range_take(struct range *range, struct traverser *traverser)
+static bool range_take(struct range *range, struct gremlin_walker *traverser)
 {
     int64_t begin = range->seen, end = begin + (int64_t)traverser->bulk;
 
@@ -27,8 +27,8 @@ static bool range_take(struct range *range, struct traverser *traverser)
     return true;
 }
 
-static bool range_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                       struct error *err)
+static bool range_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                       struct gremlin_walkers *out, struct error *err)
 {
     struct range *range = (struct range *)step;
     size_t from = out->count;
@@ -42,47 +42,48 @@ static bool range_pull(struct run *run, struct step *step, size_t want, struct b
             if ((uint64_t)(range->high - range->seen) < ask)
                 ask = (size_t)(range->high - range->seen);
         }
-        if (!step_pull(run, step->previous, ask, out, err))
+        if (!gremlin_step_pull(run, step->previous, ask, out, err))
             return false;
         if (out->count == from)
             return true;
         for (size_t i = from; i < out->count; i++) {
-            struct traverser item = out->items[i];
+            struct gremlin_walker item = out->items[i];
 
-            out->items[i] = (struct traverser){0};
+            out->items[i] = (struct gremlin_walker){0};
             if (range_take(range, &item))
                 out->items[kept++] = item;
             else
-                traverser_done(&item);
+                gremlin_walker_done(&item);
         }
         out->count = kept;
     }
     return true;
 }
 
-static void range_reset(struct run *run UNUSED, struct step *step)
+static void range_reset(struct gremlin_run *run UNUSED, struct gremlin_step *step)
 {
     ((struct range *)step)->seen = 0;
 }
 
 /* 3.8 counts anew in each round of repeat(). */
-static void range_rearm(struct run *run, struct step *step)
+static void range_rearm(struct gremlin_run *run, struct gremlin_step *step)
 {
     if (run->v38)
         range_reset(run, step);
 }
 
-static const struct step_kind step_range = {.name = "range",
-                                            .flags = STEP_FILTERS | STEP_STATEFUL | STEP_SEES,
-                                            .pull = range_pull,
-                                            .reset = range_reset,
-                                            .rearm = range_rearm};
+static const struct gremlin_step_kind step_range = {.name = "range",
+                                                    .flags =
+                                                        STEP_FILTERS | STEP_STATEFUL | STEP_SEES,
+                                                    .pull = range_pull,
+                                                    .reset = range_reset,
+                                                    .rearm = range_rearm};
 
-static struct gremlin_value list_cut(struct run *run, struct gremlin_value value, int64_t low,
-                                     int64_t high)
+static struct gremlin_value list_cut(struct gremlin_run *run, struct gremlin_value value,
+                                     int64_t low, int64_t high)
 {
     bool set = value.type == GREMLIN_SET;
-    struct gremlin_value items = value_listed(run, value);
+    struct gremlin_value items = gremlin_value_listed(run, value);
     struct gremlin_value cut = set ? gremlin_set_new(run->heap) : gremlin_list_new(run->heap, 0);
     const struct gremlin_list *list = gremlin_list(items);
 
@@ -96,8 +97,8 @@ static struct gremlin_value list_cut(struct run *run, struct gremlin_value value
     return cut;
 }
 
-static struct gremlin_value map_cut(struct run *run, struct gremlin_value value, int64_t low,
-                                    int64_t high)
+static struct gremlin_value map_cut(struct gremlin_run *run, struct gremlin_value value,
+                                    int64_t low, int64_t high)
 {
     struct gremlin_value cut = gremlin_map_new(run->heap);
     const struct gremlin_table *table = gremlin_table(value);
@@ -107,8 +108,8 @@ static struct gremlin_value map_cut(struct run *run, struct gremlin_value value,
     return cut;
 }
 
-static struct gremlin_value path_cut(struct run *run, struct gremlin_value value, int64_t low,
-                                     int64_t high)
+static struct gremlin_value path_cut(struct gremlin_run *run, struct gremlin_value value,
+                                     int64_t low, int64_t high)
 {
     const struct gremlin_path *path = gremlin_path(value);
     size_t room = (path->length + 1) * sizeof(void *);
@@ -128,8 +129,9 @@ static struct gremlin_value path_cut(struct run *run, struct gremlin_value value
 }
 
 /* Of a single item 3.7 gives the item, or nothing. */
-static bool local_cut(struct run *run, const struct step *step, struct traverser *traverser,
-                      int64_t low, int64_t high, bool bare, bool *ret_keep)
+static bool local_cut(struct gremlin_run *run, const struct gremlin_step *step,
+                      struct gremlin_walker *traverser, int64_t low, int64_t high, bool bare,
+                      bool *ret_keep)
 {
     struct gremlin_value cut, value = traverser->value;
 
@@ -137,12 +139,12 @@ static bool local_cut(struct run *run, const struct step *step, struct traverser
         cut = map_cut(run, value, low, high);
     else if (value.type == GREMLIN_PATH)
         cut = path_cut(run, value, low, high);
-    else if (value_iterates(value))
+    else if (gremlin_value_iterates(value))
         cut = list_cut(run, value, low, high);
     else
         cut = gremlin_value_ref(value);
-    if (bare && value_iterates(value)) {
-        struct gremlin_value items = value_listed(run, cut);
+    if (bare && gremlin_value_iterates(value)) {
+        struct gremlin_value items = gremlin_value_listed(run, cut);
 
         gremlin_value_unref(cut);
         if (!gremlin_list(items)->count) {
@@ -153,22 +155,24 @@ static bool local_cut(struct run *run, const struct step *step, struct traverser
         cut = gremlin_value_ref(gremlin_list(items)->items[0]);
         gremlin_value_unref(items);
     }
-    traverser_set(run, traverser, cut, step);
+    gremlin_walker_set(run, traverser, cut, step);
     return true;
 }
 
-static bool range_local_one(struct run *run, struct step *step, struct traverser *traverser,
-                            bool *ret_keep, struct error *err UNUSED)
+static bool range_local_one(struct gremlin_run *run, struct gremlin_step *step,
+                            struct gremlin_walker *traverser, bool *ret_keep,
+                            struct error *err UNUSED)
 {
     const struct range *range = (struct range *)step;
 
     return local_cut(run, step, traverser, range->low, range->high, range->bare, ret_keep);
 }
 
-static const struct step_kind step_range_local = {.name = "rangeLocal", .one = range_local_one};
+static const struct gremlin_step_kind step_range_local = {.name = "rangeLocal",
+                                                          .one = range_local_one};
 
-static bool range_compile(struct compiler *compiler, struct raw *raw, bool local, int64_t low,
-                          int64_t high, struct error *err)
+static bool range_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw, bool local,
+                          int64_t low, int64_t high, struct error *err)
 {
     struct range *range =
         STEP_ADD(compiler, raw, local ? &step_range_local : &step_range, struct range);
@@ -183,72 +187,72 @@ static bool range_compile(struct compiler *compiler, struct raw *raw, bool local
     return true;
 }
 
-bool compile_limit(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_limit(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
+    bool local = gremlin_argument_local(raw, &from);
     int64_t count;
 
-    return argument_whole(raw, from, &count, err) &&
+    return gremlin_argument_whole(raw, from, &count, err) &&
            range_compile(compiler, raw, local, 0, count < -1 ? -1 : count, err);
 }
 
-bool compile_skip(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_skip(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
+    bool local = gremlin_argument_local(raw, &from);
     int64_t count;
 
-    return argument_whole(raw, from, &count, err) &&
+    return gremlin_argument_whole(raw, from, &count, err) &&
            range_compile(compiler, raw, local, count, -1, err);
 }
 
-bool compile_range(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_range(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
+    bool local = gremlin_argument_local(raw, &from);
     int64_t low, high;
 
-    return argument_whole(raw, from, &low, err) && argument_whole(raw, from + 1, &high, err) &&
+    return gremlin_argument_whole(raw, from, &low, err) &&
+           gremlin_argument_whole(raw, from + 1, &high, err) &&
            range_compile(compiler, raw, local, low, high < 0 ? -1 : high, err);
 }
 
 /* --- tail ------------------------------------------------------------------------------------ */
 
 struct tail {
-    struct step step;
+    struct gremlin_step step;
     int64_t count;
 };
 
 /* Forgets from the front what will not be among the last. */
-static void tail_trim(struct step *step, uint64_t *total, uint64_t count)
+static void tail_trim(struct gremlin_step *step, uint64_t *total, uint64_t count)
 {
     size_t gone = 0;
 
-    while (gone < step->pending.count &&
-           *total - step->pending.items[gone].bulk >= count) {
+    while (gone < step->pending.count && *total - step->pending.items[gone].bulk >= count) {
         *total -= step->pending.items[gone].bulk;
-        traverser_done(&step->pending.items[gone++]);
+        gremlin_walker_done(&step->pending.items[gone++]);
     }
-    batch_forget(&step->pending, gone);
+    gremlin_walkers_forget(&step->pending, gone);
     if (*total > count && step->pending.count) {
         step->pending.items[0].bulk -= *total - count;
         *total = count;
     }
 }
 
-static bool tail_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                      struct error *err)
+static bool tail_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                      struct gremlin_walkers *out, struct error *err)
 {
     uint64_t total = 0, count = (uint64_t)((struct tail *)step)->count;
 
     if (step->at == step->pending.count) {
-        batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
         for (;;) {
             size_t before = step->pending.count;
 
-            if (!step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+            if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
                 return false;
             if (step->pending.count == before)
                 break;
@@ -258,18 +262,18 @@ static bool tail_pull(struct run *run, struct step *step, size_t want, struct ba
         }
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        batch_push(run, out, step->pending.items[step->at]);
-        step->pending.items[step->at++] = (struct traverser){0};
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
+        step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
 }
 
-static const struct step_kind step_tail = {.name = "tail",
-                                           .flags = STEP_FILTERS | STEP_BARRIER | STEP_SEES,
-                                           .pull = tail_pull};
+static const struct gremlin_step_kind step_tail = {
+    .name = "tail", .flags = STEP_FILTERS | STEP_BARRIER | STEP_SEES, .pull = tail_pull};
 
-static bool tail_local_one(struct run *run, struct step *step, struct traverser *traverser,
-                           bool *ret_keep, struct error *err UNUSED)
+static bool tail_local_one(struct gremlin_run *run, struct gremlin_step *step,
+                           struct gremlin_walker *traverser, bool *ret_keep,
+                           struct error *err UNUSED)
 {
     int64_t count = ((struct tail *)step)->count, size = 0;
 
@@ -279,31 +283,32 @@ static bool tail_local_one(struct run *run, struct step *step, struct traverser 
                      !run->v38 && count == 1, ret_keep);
 }
 
-static const struct step_kind step_tail_local = {.name = "tailLocal", .one = tail_local_one};
+static const struct gremlin_step_kind step_tail_local = {.name = "tailLocal",
+                                                         .one = tail_local_one};
 
-bool compile_tail(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_tail(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
+    bool local = gremlin_argument_local(raw, &from);
     struct tail *tail = STEP_ADD(compiler, raw, local ? &step_tail_local : &step_tail, struct tail);
 
     tail->count = 1;
-    if (raw->count > from && !argument_whole(raw, from, &tail->count, err))
+    if (raw->count > from && !gremlin_argument_whole(raw, from, &tail->count, err))
         return false;
     if (tail->count < 0)
-        return argument_wrong(raw, from, "zero or more", err);
+        return gremlin_argument_wrong(raw, from, "zero or more", err);
     return true;
 }
 
 /* --- sample ---------------------------------------------------------------------------------- */
 
-static double chance_below(struct run *run, double limit)
+static double chance_below(struct gremlin_run *run, double limit)
 {
     return (double)(random_next(&run->random) >> 11) / 9007199254740992.0 * limit;
 }
 
-static bool weight_of(struct run *run, struct step *step, const struct traverser *traverser,
-                      double *ret_weight, struct error *err)
+static bool weight_of(struct gremlin_run *run, struct gremlin_step *step,
+                      const struct gremlin_walker *traverser, double *ret_weight, struct error *err)
 {
     struct gremlin_value value;
     bool found;
@@ -311,7 +316,7 @@ static bool weight_of(struct run *run, struct step *step, const struct traverser
     *ret_weight = 1;
     if (!step->by_count)
         return true;
-    if (!by_apply(run, step_by(step, 0), traverser, &value, &found, err))
+    if (!gremlin_by_apply(run, gremlin_step_by(step, 0), traverser, &value, &found, err))
         return false;
     *ret_weight = found && gremlin_is_number(value) ? gremlin_number_double(value) : found ? -1 : 0;
     if (found)
@@ -323,9 +328,10 @@ static bool weight_of(struct run *run, struct step *step, const struct traverser
 
 /* Draws without putting back: each draw picks one of what is left, by weight. The picked keep
  * their order. */
-static bool sample_draw(struct run *run, struct step *step, uint64_t count, struct error *err)
+static bool sample_draw(struct gremlin_run *run, struct gremlin_step *step, uint64_t count,
+                        struct error *err)
 {
-    struct batch *batch = &step->pending;
+    struct gremlin_walkers *batch = &step->pending;
     double total = 0;
     uint64_t all = 0;
     double *weights = gremlin_heap_alloc(run->heap, (batch->count + 1) * sizeof *weights);
@@ -361,14 +367,14 @@ static bool sample_draw(struct run *run, struct step *step, uint64_t count, stru
         }
     }
     for (size_t i = 0; i < batch->count; i++) {
-        struct traverser item = batch->items[i];
+        struct gremlin_walker item = batch->items[i];
 
-        batch->items[i] = (struct traverser){0};
+        batch->items[i] = (struct gremlin_walker){0};
         if (good && picked[i]) {
             item.bulk = picked[i];
             batch->items[kept++] = item;
         } else {
-            traverser_done(&item);
+            gremlin_walker_done(&item);
         }
     }
     batch->count = kept;
@@ -377,37 +383,38 @@ static bool sample_draw(struct run *run, struct step *step, uint64_t count, stru
     return good;
 }
 
-static bool sample_pull(struct run *run, struct step *step, size_t want, struct batch *out,
-                        struct error *err)
+static bool sample_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
+                        struct gremlin_walkers *out, struct error *err)
 {
     if (step->at == step->pending.count) {
-        batch_clear(&step->pending);
+        gremlin_walkers_clear(&step->pending);
         step->at = 0;
-        if (!step_drain(run, step, &step->pending, err) ||
+        if (!gremlin_step_drain(run, step, &step->pending, err) ||
             !sample_draw(run, step, (uint64_t)((struct tail *)step)->count, err))
             return false;
     }
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        batch_push(run, out, step->pending.items[step->at]);
-        step->pending.items[step->at++] = (struct traverser){0};
+        gremlin_walkers_push(run, out, step->pending.items[step->at]);
+        step->pending.items[step->at++] = (struct gremlin_walker){0};
     }
     return true;
 }
 
-static const struct step_kind step_sample = {
+static const struct gremlin_step_kind step_sample = {
     .name = "sample", .flags = STEP_FILTERS | STEP_BARRIER | STEP_CHANCE, .pull = sample_pull};
 
-static bool sample_local_one(struct run *run, struct step *step, struct traverser *traverser,
-                             bool *ret_keep UNUSED, struct error *err UNUSED)
+static bool sample_local_one(struct gremlin_run *run, struct gremlin_step *step,
+                             struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                             struct error *err UNUSED)
 {
     uint64_t count = (uint64_t)((struct tail *)step)->count;
     bool map = traverser->value.type == GREMLIN_MAP;
     struct gremlin_value items, cut;
     size_t left;
 
-    if (!map && !value_iterates(traverser->value))
+    if (!map && !gremlin_value_iterates(traverser->value))
         return true;
-    items = value_listed(run, traverser->value);
+    items = gremlin_value_listed(run, traverser->value);
     cut = map ? gremlin_map_new(run->heap) : gremlin_list_new(run->heap, 0);
     left = gremlin_list(items)->count;
     for (size_t i = 0; i < gremlin_list(items)->count; i++, left--) {
@@ -422,58 +429,60 @@ static bool sample_local_one(struct run *run, struct step *step, struct traverse
             gremlin_list_add(cut, item);
     }
     gremlin_value_unref(items);
-    traverser_set(run, traverser, cut, step);
+    gremlin_walker_set(run, traverser, cut, step);
     return true;
 }
 
-static const struct step_kind step_sample_local = {
+static const struct gremlin_step_kind step_sample_local = {
     .name = "sampleLocal", .flags = STEP_CHANCE, .one = sample_local_one};
 
-bool compile_sample(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_sample(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
+    bool local = gremlin_argument_local(raw, &from);
     struct tail *tail =
         STEP_ADD(compiler, raw, local ? &step_sample_local : &step_sample, struct tail);
 
     if (raw->by_count > 1)
         return REFUSE(err, "sample() takes one by()");
-    if (!argument_whole(raw, from, &tail->count, err))
+    if (!gremlin_argument_whole(raw, from, &tail->count, err))
         return false;
     if (tail->count < 0)
-        return argument_wrong(raw, from, "zero or more", err);
+        return gremlin_argument_wrong(raw, from, "zero or more", err);
     return true;
 }
 
 /* --- dedup ----------------------------------------------------------------------------------- */
 
 struct dedup {
-    struct step step;
+    struct gremlin_step step;
     const struct slice *labels;
     size_t label_count;
     struct gremlin_value seen; /* a set */
 };
 
-static bool dedup_key(struct run *run, struct dedup *dedup, const struct traverser *traverser,
-                      struct gremlin_value *ret_key, bool *ret_found, struct error *err)
+static bool dedup_key(struct gremlin_run *run, struct dedup *dedup,
+                      const struct gremlin_walker *traverser, struct gremlin_value *ret_key,
+                      bool *ret_found, struct error *err)
 {
-    struct step *step = &dedup->step;
+    struct gremlin_step *step = &dedup->step;
     struct gremlin_value key;
 
     if (!dedup->label_count)
-        return by_apply(run, step_by(step, 0), traverser, ret_key, ret_found, err);
+        return gremlin_by_apply(run, gremlin_step_by(step, 0), traverser, ret_key, ret_found, err);
     key = gremlin_list_new(run->heap, dedup->label_count);
     for (size_t i = 0; i < dedup->label_count; i++) {
         struct gremlin_value object, value;
 
-        if (!scope_value(run, traverser, dedup->labels[i], GREMLIN_POP_LAST, &object, ret_found,
-                         err))
+        if (!gremlin_scope_value(run, traverser, dedup->labels[i], GREMLIN_POP_LAST, &object,
+                                 ret_found, err))
             return false;
         if (!*ret_found) {
             gremlin_value_unref(key);
             return true;
         }
-        if (!by_apply_value(run, step_by(step, i), traverser, object, &value, ret_found, err))
+        if (!gremlin_by_apply_value(run, gremlin_step_by(step, i), traverser, object, &value,
+                                    ret_found, err))
             return false;
         gremlin_value_unref(object);
         if (!*ret_found) {
@@ -487,8 +496,8 @@ static bool dedup_key(struct run *run, struct dedup *dedup, const struct travers
     return true;
 }
 
-static bool dedup_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep, struct error *err)
+static bool dedup_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     struct dedup *dedup = (struct dedup *)step;
     struct gremlin_value key;
@@ -507,49 +516,51 @@ static bool dedup_one(struct run *run, struct step *step, struct traverser *trav
     return true;
 }
 
-static void dedup_reset(struct run *run UNUSED, struct step *step)
+static void dedup_reset(struct gremlin_run *run UNUSED, struct gremlin_step *step)
 {
     gremlin_value_replace_take(&((struct dedup *)step)->seen, GREMLIN_NOTHING);
 }
 
-static const struct step_kind step_dedup = {.name = "dedup",
-                                            .flags = STEP_FILTERS | STEP_STATEFUL | STEP_SEES,
-                                            .one = dedup_one,
-                                            .reset = dedup_reset};
-static const struct step_kind step_dedup_labels = {.name = "dedup",
-                                                   .flags = STEP_FILTERS | STEP_STATEFUL |
-                                                            STEP_NEEDS_LABELS,
-                                                   .one = dedup_one,
-                                                   .reset = dedup_reset};
+static const struct gremlin_step_kind step_dedup = {.name = "dedup",
+                                                    .flags =
+                                                        STEP_FILTERS | STEP_STATEFUL | STEP_SEES,
+                                                    .one = dedup_one,
+                                                    .reset = dedup_reset};
+static const struct gremlin_step_kind step_dedup_labels = {.name = "dedup",
+                                                           .flags = STEP_FILTERS | STEP_STATEFUL |
+                                                                    STEP_NEEDS_LABELS,
+                                                           .one = dedup_one,
+                                                           .reset = dedup_reset};
 
-static bool dedup_local_one(struct run *run, struct step *step, struct traverser *traverser,
-                            bool *ret_keep UNUSED, struct error *err UNUSED)
+static bool dedup_local_one(struct gremlin_run *run, struct gremlin_step *step,
+                            struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                            struct error *err UNUSED)
 {
     struct gremlin_value items, set;
 
     if (!gremlin_is_collection(traverser->value))
         return true;
-    items = value_listed(run, traverser->value);
+    items = gremlin_value_listed(run, traverser->value);
     set = gremlin_set_new(run->heap);
     for (size_t i = 0; i < gremlin_list(items)->count; i++)
         gremlin_set_add(set, gremlin_list(items)->items[i]);
     gremlin_value_unref(items);
-    traverser_set(run, traverser, set, step);
+    gremlin_walker_set(run, traverser, set, step);
     return true;
 }
 
-static const struct step_kind step_dedup_local = {.name = "dedupLocal", .one = dedup_local_one};
+static const struct gremlin_step_kind step_dedup_local = {.name = "dedupLocal",
+                                                          .one = dedup_local_one};
 
-bool compile_dedup(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_dedup(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
-    struct dedup *dedup =
-        STEP_ADD(compiler, raw,
-                 local               ? &step_dedup_local
-                 : raw->count > from ? &step_dedup_labels
-                                     : &step_dedup,
-                 struct dedup);
+    bool local = gremlin_argument_local(raw, &from);
+    struct dedup *dedup = STEP_ADD(compiler, raw,
+                                   local               ? &step_dedup_local
+                                   : raw->count > from ? &step_dedup_labels
+                                                       : &step_dedup,
+                                   struct dedup);
 
-    return argument_texts(compiler, raw, from, &dedup->labels, &dedup->label_count, err);
+    return gremlin_argument_texts(compiler, raw, from, &dedup->labels, &dedup->label_count, err);
 }

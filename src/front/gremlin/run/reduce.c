@@ -1,7 +1,7 @@
 /* Reducing: count, sum, min, max, mean, fold; of the stream, or with local of the collection a
  * traverser has. An empty stream counts 0 and folds to an empty list; the others then give nothing.
  */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 
 enum reduction { REDUCE_COUNT, REDUCE_SUM, REDUCE_MIN, REDUCE_MAX, REDUCE_MEAN, REDUCE_FOLD };
@@ -13,7 +13,7 @@ struct tally {
 };
 
 struct reduce {
-    struct step step;
+    struct gremlin_step step;
     enum reduction reduction;
     struct gremlin_value seed; /* of fold(seed, operator) */
     bool folds;                /* with an operator */
@@ -26,8 +26,8 @@ static bool not_a_number(struct gremlin_value value, const char *what, struct er
                 gremlin_type_name(value.type));
 }
 
-static bool sum_add(struct run *run, struct tally *tally, struct gremlin_value value, uint64_t bulk,
-                    bool local, const char *what, struct error *err)
+static bool sum_add(struct gremlin_run *run, struct tally *tally, struct gremlin_value value,
+                    uint64_t bulk, bool local, const char *what, struct error *err)
 {
     struct gremlin_value part, sum;
 
@@ -68,7 +68,7 @@ static bool extreme_add(struct tally *tally, struct gremlin_value value, bool le
     return true;
 }
 
-static bool tally_fold(struct run *run, const struct reduce *reduce, struct tally *tally,
+static bool tally_fold(struct gremlin_run *run, const struct reduce *reduce, struct tally *tally,
                        struct gremlin_value value, uint64_t bulk, struct error *err)
 {
     if (!reduce->folds) {
@@ -95,7 +95,7 @@ static bool tally_fold(struct run *run, const struct reduce *reduce, struct tall
     return true;
 }
 
-static bool tally_add(struct run *run, const struct reduce *reduce, struct tally *tally,
+static bool tally_add(struct gremlin_run *run, const struct reduce *reduce, struct tally *tally,
                       struct gremlin_value value, uint64_t bulk, bool local, struct error *err)
 {
     static const char *const names[] = {"count", "sum", "min", "max", "mean", "fold"};
@@ -126,7 +126,7 @@ static bool tally_add(struct run *run, const struct reduce *reduce, struct tally
 }
 
 /* The result, which is taken out of the tally. *ret_found false: there is none. */
-static struct gremlin_value tally_result(struct run *run, const struct reduce *reduce,
+static struct gremlin_value tally_result(struct gremlin_run *run, const struct reduce *reduce,
                                          struct tally *tally, bool *ret_found)
 {
     struct gremlin_value value = gremlin_value_take(&tally->value);
@@ -155,18 +155,19 @@ static struct gremlin_value tally_result(struct run *run, const struct reduce *r
     }
 }
 
-void reduced_push(struct run *run, const struct step *step, struct gremlin_value value,
-                  const uint32_t loops[LOOPS_DEPTH_MAX], struct batch *out)
+void gremlin_reduced_push(struct gremlin_run *run, const struct gremlin_step *step,
+                          struct gremlin_value value, const uint32_t loops[LOOPS_DEPTH_MAX],
+                          struct gremlin_walkers *out)
 {
-    struct traverser result = {.bulk = 1, .sack = gremlin_value_ref(run->sack_seed)};
+    struct gremlin_walker result = {.bulk = 1, .sack = gremlin_value_ref(run->sack_seed)};
 
     memcpy(result.loops, loops, sizeof result.loops);
-    traverser_set(run, &result, value, step);
-    batch_push(run, out, result);
+    gremlin_walker_set(run, &result, value, step);
+    gremlin_walkers_push(run, out, result);
 }
 
-static bool reduce_pull(struct run *run, struct step *step, size_t want UNUSED, struct batch *out,
-                        struct error *err)
+static bool reduce_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want UNUSED,
+                        struct gremlin_walkers *out, struct error *err)
 {
     const struct reduce *reduce = (struct reduce *)step;
     struct tally tally = {0};
@@ -176,10 +177,10 @@ static bool reduce_pull(struct run *run, struct step *step, size_t want UNUSED, 
     if (step->emitted)
         return true;
     for (;;) {
-        struct batch *batch = &step->pending;
+        struct gremlin_walkers *batch = &step->pending;
 
-        batch_clear(batch);
-        if (!step_pull(run, step->previous, PULL_ALL, batch, err))
+        gremlin_walkers_clear(batch);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, batch, err))
             return false;
         if (!batch->count)
             break;
@@ -195,17 +196,17 @@ static bool reduce_pull(struct run *run, struct step *step, size_t want UNUSED, 
     struct gremlin_value value = tally_result(run, reduce, &tally, &found);
 
     if (found)
-        reduced_push(run, step, value, loops, out);
+        gremlin_reduced_push(run, step, value, loops, out);
     return true;
 }
 
-static const struct step_kind step_reduce_free = {
+static const struct gremlin_step_kind step_reduce_free = {
     .name = "reduce", .flags = STEP_BARRIER | STEP_ORDER_FREE | STEP_HEADS, .pull = reduce_pull};
-static const struct step_kind step_reduce_ordered = {
+static const struct gremlin_step_kind step_reduce_ordered = {
     .name = "fold", .flags = STEP_BARRIER, .pull = reduce_pull};
 
-static bool reduce_local_one(struct run *run, struct step *step, struct traverser *traverser,
-                             bool *ret_keep, struct error *err)
+static bool reduce_local_one(struct gremlin_run *run, struct gremlin_step *step,
+                             struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct reduce *reduce = (struct reduce *)step;
     struct gremlin_value result;
@@ -216,10 +217,10 @@ static bool reduce_local_one(struct run *run, struct step *step, struct traverse
 
         if (!gremlin_collection_count(traverser->value, &count))
             count = 1;
-        traverser_set(run, traverser, gremlin_long(count), step);
+        gremlin_walker_set(run, traverser, gremlin_long(count), step);
         return true;
     }
-    struct gremlin_value items = value_listed(run, traverser->value);
+    struct gremlin_value items = gremlin_value_listed(run, traverser->value);
     bool good = true;
 
     for (size_t i = 0; good && i < gremlin_list(items)->count; i++)
@@ -231,28 +232,29 @@ static bool reduce_local_one(struct run *run, struct step *step, struct traverse
     }
     result = tally_result(run, reduce, &tally, ret_keep);
     if (*ret_keep)
-        traverser_set(run, traverser, result, step);
+        gremlin_walker_set(run, traverser, result, step);
     return true;
 }
 
-static const struct step_kind step_reduce_local = {.name = "reduceLocal", .one = reduce_local_one};
+static const struct gremlin_step_kind step_reduce_local = {.name = "reduceLocal",
+                                                           .one = reduce_local_one};
 
-static bool reduce_compile(struct compiler *compiler, struct raw *raw, enum reduction reduction,
-                           struct error *err)
+static bool reduce_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                           enum reduction reduction, struct error *err)
 {
     size_t from;
-    bool local = argument_local(raw, &from);
+    bool local = gremlin_argument_local(raw, &from);
     struct reduce *reduce =
         STEP_ADD(compiler, raw, local ? &step_reduce_local : &step_reduce_free, struct reduce);
 
     reduce->reduction = reduction;
     if (raw->count > from)
-        return argument_wrong(raw, from, "a Scope", err);
+        return gremlin_argument_wrong(raw, from, "a Scope", err);
     return true;
 }
 
 #define REDUCTION(name, reduction)                                                                 \
-    bool name(struct compiler *compiler, struct raw *raw, struct error *err)                       \
+    bool name(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)       \
     {                                                                                              \
         return reduce_compile(compiler, raw, reduction, err);                                      \
     }
@@ -262,15 +264,15 @@ REDUCTION(compile_min, REDUCE_MIN)
 REDUCTION(compile_max, REDUCE_MAX)
 REDUCTION(compile_mean, REDUCE_MEAN)
 
-bool compile_fold(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_fold(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct reduce *reduce = STEP_ADD(compiler, raw, &step_reduce_ordered, struct reduce);
 
     reduce->reduction = REDUCE_FOLD;
     if (!raw->count)
         return true;
-    if (raw->count != 2 || !argument_is_family(raw->arguments[1], GREMLIN_ENUM_OPERATOR))
-        return argument_wrong(raw, 1, "an Operator", err);
+    if (raw->count != 2 || !gremlin_argument_is_family(raw->arguments[1], GREMLIN_ENUM_OPERATOR))
+        return gremlin_argument_wrong(raw, 1, "an Operator", err);
     reduce->folds = true;
     reduce->seed = raw->arguments[0];
     reduce->operator= raw->arguments[1].word;

@@ -1,6 +1,6 @@
 /* One run: options become limits, sources and steps become a plan, and its results go to the sink
  * in batches. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 enum { BATCH_DEFAULT = 64 };
 
@@ -10,14 +10,15 @@ void gremlin_outcome_done(struct gremlin_outcome *outcome)
     outcome->fail_message = GREMLIN_NOTHING;
 }
 
-static void run_init(struct run *run, const struct gremlin_run_options *options)
+static void run_init(struct gremlin_run *run, const struct gremlin_run_options *options)
 {
     struct query_limits limits = {.work_max = options->limits.work_max,
                                   .deadline_ms = options->limits.deadline_ms};
     uint64_t seed = options->seed;
 
     run->arena = arena_new();
-    query_context_init(&run->context, run->arena, &limits, options->clock);
+    run->scratch = arena_new();
+    query_context_init(&run->context, run->scratch, &limits, options->clock);
     run->context.cancelled = options->cancelled;
     run->context.breath = options->breath;
     run->v38 = options->version >= GREMLIN_VERSION_3_8;
@@ -27,21 +28,22 @@ static void run_init(struct run *run, const struct gremlin_run_options *options)
     random_seed(&run->random, seed);
 }
 
-static void run_done(struct run *run)
+static void run_done(struct gremlin_run *run)
 {
-    for (struct step *step = run->steps; step; step = step->all) {
-        step_reset(run, step);
-        batch_done(run, &step->pending);
+    for (struct gremlin_step *step = run->steps; step; step = step->all) {
+        gremlin_step_reset(run, step);
+        gremlin_walkers_done(run, &step->pending);
         if (step->kind == &step_expand)
-            expand_forget(run, step);
+            gremlin_expand_forget(run, step);
     }
-    for (struct side_effect *effect = run->side_effects; effect; effect = effect->next) {
+    for (struct gremlin_side_effect *effect = run->side_effects; effect; effect = effect->next) {
         gremlin_value_unref(effect->value);
         if (effect->group)
-            group_clear(run, effect->group);
+            gremlin_group_clear(run, effect->group);
     }
     gremlin_value_unref(run->sack_seed);
     query_context_done(&run->context);
+    arena_free(run->scratch);
     arena_free(run->arena);
 }
 
@@ -49,18 +51,18 @@ static void run_done(struct run *run)
 
 /* Results on their way to the sink. */
 struct results {
-    struct run *run;
+    struct gremlin_run *run;
     const struct gremlin_sink *sink;
     struct gremlin_value *values;
     uint64_t *bulks;
     size_t count, max;
-    uint64_t left; /* to be given; UINT64_MAX: all */
+    uint64_t left;             /* to be given; UINT64_MAX: all */
     struct gremlin_value seen; /* of toSet(): a set */
 };
 
 static bool results_flush(struct results *results, struct error *err)
 {
-    struct run *run = results->run;
+    struct gremlin_run *run = results->run;
     bool good;
 
     if (!results->count)
@@ -76,7 +78,7 @@ static bool results_flush(struct results *results, struct error *err)
 static bool results_put(struct results *results, struct gremlin_value value, uint64_t bulk,
                         struct error *err)
 {
-    struct run *run = results->run;
+    struct gremlin_run *run = results->run;
     uint64_t max = run->options->limits.results_max;
 
     run->outcome->results += bulk;
@@ -88,7 +90,8 @@ static bool results_put(struct results *results, struct gremlin_value value, uin
     return results->count < results->max || results_flush(results, err);
 }
 
-static bool results_take(struct results *results, struct traverser *traverser, struct error *err)
+static bool results_take(struct results *results, struct gremlin_walker *traverser,
+                         struct error *err)
 {
     uint64_t bulk = traverser->bulk < results->left ? traverser->bulk : results->left;
 
@@ -110,36 +113,36 @@ static bool results_take(struct results *results, struct traverser *traverser, s
 
 static bool results_all(struct results *results, bool ignored, struct error *err)
 {
-    struct run *run = results->run;
-    struct batch batch = {0};
+    struct gremlin_run *run = results->run;
+    struct gremlin_walkers batch = {0};
     bool good = true;
 
     while (good && results->left) {
         size_t want = results->left < PULL_ALL ? (size_t)results->left : PULL_ALL;
 
-        batch_clear(&batch);
-        good = step_pull(run, run->root->end, want, &batch, err);
+        gremlin_walkers_clear(&batch);
+        good = gremlin_step_pull(run, run->root->end, want, &batch, err);
         if (!good || !batch.count)
             break;
         for (size_t i = 0; good && !ignored && i < batch.count && results->left; i++)
             good = results_take(results, &batch.items[i], err);
     }
-    batch_done(run, &batch);
+    gremlin_walkers_done(run, &batch);
     return good && results_flush(results, err);
 }
 
 static bool results_exist(struct results *results, struct error *err)
 {
-    struct traverser first = {0};
+    struct gremlin_walker first = {0};
     bool found;
 
-    if (!part_next(results->run, results->run->root, &first, &found, err))
+    if (!gremlin_part_next(results->run, results->run->root, &first, &found, err))
         return false;
-    traverser_done(&first);
+    gremlin_walker_done(&first);
     return results_put(results, gremlin_boolean(found), 1, err) && results_flush(results, err);
 }
 
-static bool run_results(struct run *run, const struct gremlin_traversal *traversal,
+static bool run_results(struct gremlin_run *run, const struct gremlin_traversal *traversal,
                         const struct gremlin_sink *sink, struct error *err)
 {
     size_t max = run->options->batch ? run->options->batch : BATCH_DEFAULT;
@@ -179,21 +182,22 @@ static bool run_results(struct run *run, const struct gremlin_traversal *travers
 
 /* --- Running --------------------------------------------------------------------------------- */
 
-static bool run_compile(struct run *run, const struct gremlin_traversal *traversal,
+static bool run_compile(struct gremlin_run *run, const struct gremlin_traversal *traversal,
                         struct error *err)
 {
-    struct compiler compiler = {.run = run};
+    struct gremlin_compiler compiler = {.run = run};
 
-    if (!compile_sources(&compiler, traversal, err) ||
-        !compile_part(&compiler, traversal, (struct part_options){0}, &run->root, err))
+    if (!gremlin_compile_sources(&compiler, traversal, err) ||
+        !gremlin_compile_part(&compiler, traversal, (struct gremlin_part_options){0}, &run->root,
+                              err))
         return false;
     /* The first step gets one traverser without an object to begin with. */
-    part_add(run, run->root,
-             (struct traverser){.bulk = 1, .sack = gremlin_value_ref(run->sack_seed)});
+    gremlin_part_add(run, run->root,
+                     (struct gremlin_walker){.bulk = 1, .sack = gremlin_value_ref(run->sack_seed)});
     return true;
 }
 
-static bool run_whole(struct run *run, const struct gremlin_traversal *traversal,
+static bool run_whole(struct gremlin_run *run, const struct gremlin_traversal *traversal,
                       const struct gremlin_sink *sink, struct error *err)
 {
     if (!traversal->steps.count)
@@ -201,7 +205,7 @@ static bool run_whole(struct run *run, const struct gremlin_traversal *traversal
     if (!run_compile(run, traversal, err))
         return false;
     if (traversal->terminal == GREMLIN_EXPLAIN || run->explained) {
-        struct gremlin_value text = run_explain(run, traversal);
+        struct gremlin_value text = gremlin_run_explain(run, traversal);
         bool good = sink->take(sink->self, &text, NULL, 1, err);
 
         gremlin_value_unref(text);
@@ -216,7 +220,8 @@ bool gremlin_run(struct gremlin_graph *graph, struct gremlin_heap *heap,
                  const struct gremlin_run_options *options, const struct gremlin_sink *sink,
                  struct gremlin_outcome *ret_outcome, struct error *err)
 {
-    struct run run = {.graph = graph, .heap = heap, .options = options, .outcome = ret_outcome};
+    struct gremlin_run run = {
+        .graph = graph, .heap = heap, .options = options, .outcome = ret_outcome};
     bool good;
 
     *ret_outcome = (struct gremlin_outcome){.status = 200};

@@ -1,5 +1,5 @@
 /* sack(), math() and format(): what is computed on the way. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 
 #include <math.h>
@@ -7,24 +7,25 @@
 /* --- Sacks ----------------------------------------------------------------------------------- */
 
 struct sack {
-    struct step step;
+    struct gremlin_step step;
     struct gremlin_enum operator;
 };
 
-static bool sack_read_one(struct run *run, struct step *step, struct traverser *traverser,
-                          bool *ret_keep UNUSED, struct error *err UNUSED)
+static bool sack_read_one(struct gremlin_run *run, struct gremlin_step *step,
+                          struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                          struct error *err UNUSED)
 {
-    traverser_set(run, traverser, gremlin_value_ref(traverser->sack), step);
+    gremlin_walker_set(run, traverser, gremlin_value_ref(traverser->sack), step);
     return true;
 }
 
-static bool sack_write_one(struct run *run, struct step *step, struct traverser *traverser,
-                           bool *ret_keep, struct error *err)
+static bool sack_write_one(struct gremlin_run *run, struct gremlin_step *step,
+                           struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     struct gremlin_value value, result;
     bool good;
 
-    if (!by_apply(run, step_by(step, 0), traverser, &value, ret_keep, err))
+    if (!gremlin_by_apply(run, gremlin_step_by(step, 0), traverser, &value, ret_keep, err))
         return false;
     if (!*ret_keep)
         return true;
@@ -36,12 +37,12 @@ static bool sack_write_one(struct run *run, struct step *step, struct traverser 
     return good;
 }
 
-static const struct step_kind step_sack_read = {
+static const struct gremlin_step_kind step_sack_read = {
     .name = "sack", .flags = STEP_HEADS, .one = sack_read_one};
-static const struct step_kind step_sack_write = {
+static const struct gremlin_step_kind step_sack_write = {
     .name = "sack", .flags = STEP_FILTERS, .one = sack_write_one};
 
-bool compile_sack(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_sack(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct sack *sack =
         STEP_ADD(compiler, raw, raw->count ? &step_sack_write : &step_sack_read, struct sack);
@@ -49,16 +50,16 @@ bool compile_sack(struct compiler *compiler, struct raw *raw, struct error *err)
     compiler->run->sacks = true;
     if (!raw->count)
         return !raw->by_count || REFUSE(err, "sack() that reads takes no by()");
-    if (!argument_is_family(raw->arguments[0], GREMLIN_ENUM_OPERATOR))
-        return argument_wrong(raw, 0, "an Operator", err);
+    if (!gremlin_argument_is_family(raw->arguments[0], GREMLIN_ENUM_OPERATOR))
+        return gremlin_argument_wrong(raw, 0, "an Operator", err);
     if (raw->by_count > 1)
         return REFUSE(err, "sack() takes one by()");
     sack->operator= raw->arguments[0].word;
     return true;
 }
 
-static bool sack_join(struct run *run, struct traverser *into, const struct traverser *other,
-                      struct error *err)
+static bool sack_join(struct gremlin_run *run, struct gremlin_walker *into,
+                      const struct gremlin_walker *other, struct error *err)
 {
     struct gremlin_value result;
 
@@ -70,27 +71,27 @@ static bool sack_join(struct run *run, struct traverser *into, const struct trav
     return true;
 }
 
-bool sacks_merge(struct run *run, struct batch *batch, struct error *err)
+bool gremlin_sacks_merge(struct gremlin_run *run, struct gremlin_walkers *batch, struct error *err)
 {
     struct gremlin_value index;
     size_t kept = 0;
     bool good = true;
 
     if (!run->sack_merges || run->trail_mode == TRAIL_FULL) {
-        batch_merge(run, batch, 0);
+        gremlin_walkers_merge(run, batch, 0);
         return true;
     }
     index = gremlin_map_new(run->heap);
     for (size_t i = 0; i < batch->count; i++) {
-        struct traverser item = batch->items[i];
+        struct gremlin_walker item = batch->items[i];
         struct gremlin_row *row;
         bool new;
 
-        batch->items[i] = (struct traverser){0};
+        batch->items[i] = (struct gremlin_walker){0};
         row = gremlin_table_row(index, item.value, &new);
         if (good && !new && batch->items[row->value.integer].trail == item.trail) {
             good = sack_join(run, &batch->items[row->value.integer], &item, err);
-            traverser_done(&item);
+            gremlin_walker_done(&item);
             continue;
         }
         row->value = gremlin_long((int64_t)kept);
@@ -117,7 +118,7 @@ struct math_node {
 };
 
 struct math {
-    struct step step;
+    struct gremlin_step step;
     struct math_node *root;
     struct slice variables[VARIABLES_MAX];
     size_t count;
@@ -132,15 +133,15 @@ static const struct {
     const char *name;
     double (*call)(double);
 } functions[] = {
-    {"abs", fabs},   {"acos", acos},   {"asin", asin},     {"atan", atan}, {"cbrt", cbrt},
-    {"ceil", ceil},  {"cos", cos},     {"cosh", cosh},     {"exp", exp},   {"expm1", expm1},
-    {"floor", floor}, {"log", log},    {"log10", log10},   {"log2", log2}, {"log1p", log1p},
-    {"sin", sin},    {"sinh", sinh},   {"sqrt", sqrt},     {"tan", tan},   {"tanh", tanh},
+    {"abs", fabs},       {"acos", acos}, {"asin", asin},   {"atan", atan}, {"cbrt", cbrt},
+    {"ceil", ceil},      {"cos", cos},   {"cosh", cosh},   {"exp", exp},   {"expm1", expm1},
+    {"floor", floor},    {"log", log},   {"log10", log10}, {"log2", log2}, {"log1p", log1p},
+    {"sin", sin},        {"sinh", sinh}, {"sqrt", sqrt},   {"tan", tan},   {"tanh", tanh},
     {"signum", sign_of},
 };
 
 struct math_parser {
-    struct compiler *compiler;
+    struct gremlin_compiler *compiler;
     struct math *math;
     struct slice text;
     size_t at;
@@ -166,8 +167,8 @@ static int look(struct math_parser *parser)
 
 static struct math_node *math_fault(struct math_parser *parser)
 {
-    REFUSE(parser->err, "math(): \"%.*s\" cannot be read at character %zu",
-           SLICE_ARG(parser->text), parser->at + 1);
+    REFUSE(parser->err, "math(): \"%.*s\" cannot be read at character %zu", SLICE_ARG(parser->text),
+           parser->at + 1);
     return NULL;
 }
 
@@ -193,8 +194,8 @@ static struct math_node *parse_number(struct math_parser *parser)
 
     while (parser->at < parser->text.len && len < sizeof digits - 1) {
         uint8_t c = parser->text.data[parser->at];
-        bool exponent = (c == '+' || c == '-') && len &&
-                        (digits[len - 1] == 'e' || digits[len - 1] == 'E');
+        bool exponent =
+            (c == '+' || c == '-') && len && (digits[len - 1] == 'e' || digits[len - 1] == 'E');
 
         if (!((c >= '0' && c <= '9') || c == '.' || exponent ||
               ((c == 'e' || c == 'E') && parser->at + 1 < parser->text.len &&
@@ -218,9 +219,9 @@ static struct math_node *parse_word(struct math_parser *parser)
     struct math_node *node;
     struct slice name;
 
-    while (parser->at < parser->text.len && (is_letter(parser->text.data[parser->at]) ||
-                                             (parser->text.data[parser->at] >= '0' &&
-                                              parser->text.data[parser->at] <= '9')))
+    while (parser->at < parser->text.len &&
+           (is_letter(parser->text.data[parser->at]) ||
+            (parser->text.data[parser->at] >= '0' && parser->text.data[parser->at] <= '9')))
         parser->at++;
     name = slice_of(parser->text.data + begin, parser->at - begin);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
@@ -283,11 +284,11 @@ static struct math_node *parse_primary(struct math_parser *parser)
 }
 
 static struct math_node *math_join(struct math_parser *parser, char operator,
-                                   struct math_node *left, struct math_node *right)
+                                   struct math_node * left, struct math_node *right)
 {
     struct math_node *node = math_new(parser, MATH_BINARY);
 
-    node->operator = operator;
+    node->operator= operator;
     node->left = left;
     node->right = right;
     return left && right ? node : NULL;
@@ -364,8 +365,9 @@ static double math_compute(const struct math_node *node, const double *values)
     }
 }
 
-static bool math_variable(struct run *run, struct step *step, const struct traverser *traverser,
-                          size_t index, double *ret_number, bool *ret_found, struct error *err)
+static bool math_variable(struct gremlin_run *run, struct gremlin_step *step,
+                          const struct gremlin_walker *traverser, size_t index, double *ret_number,
+                          bool *ret_found, struct error *err)
 {
     const struct math *math = (struct math *)step;
     struct slice name = math->variables[index];
@@ -375,27 +377,29 @@ static bool math_variable(struct run *run, struct step *step, const struct trave
     if (slice_equal(name, SLICE("_"))) {
         object = gremlin_value_ref(traverser->value);
     } else {
-        if (!scope_value(run, traverser, name, GREMLIN_POP_LAST, &object, ret_found, err))
+        if (!gremlin_scope_value(run, traverser, name, GREMLIN_POP_LAST, &object, ret_found, err))
             return false;
         if (!*ret_found)
             return FAIL(err, "math(): there is no %.*s", SLICE_ARG(name));
     }
-    good = by_apply_value(run, step_by(step, index), traverser, object, &value, ret_found, err);
+    good = gremlin_by_apply_value(run, gremlin_step_by(step, index), traverser, object, &value,
+                                  ret_found, err);
     gremlin_value_unref(object);
     if (!good || !*ret_found)
         return good;
     if (gremlin_is_number(value))
         *ret_number = gremlin_number_double(value);
     else
-        good = FAIL(err, "math(): the variable %.*s for math() step must resolve to a Number - it "
-                         "is instead of type %s",
+        good = FAIL(err,
+                    "math(): the variable %.*s for math() step must resolve to a Number - it "
+                    "is instead of type %s",
                     SLICE_ARG(name), gremlin_type_name(value.type));
     gremlin_value_unref(value);
     return good;
 }
 
-static bool math_one(struct run *run, struct step *step, struct traverser *traverser,
-                     bool *ret_keep, struct error *err)
+static bool math_one(struct gremlin_run *run, struct gremlin_step *step,
+                     struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct math *math = (struct math *)step;
     double values[VARIABLES_MAX];
@@ -406,19 +410,19 @@ static bool math_one(struct run *run, struct step *step, struct traverser *trave
         if (!*ret_keep)
             return true;
     }
-    traverser_set(run, traverser, gremlin_double(math_compute(math->root, values)), step);
+    gremlin_walker_set(run, traverser, gremlin_double(math_compute(math->root, values)), step);
     return true;
 }
 
-static const struct step_kind step_math = {
+static const struct gremlin_step_kind step_math = {
     .name = "math", .flags = STEP_NEEDS_LABELS, .one = math_one};
 
-bool compile_math(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_math(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct math *math = STEP_ADD(compiler, raw, &step_math, struct math);
     struct math_parser parser = {.compiler = compiler, .math = math, .err = err};
 
-    if (!argument_text(raw, 0, &parser.text, err))
+    if (!gremlin_argument_text(raw, 0, &parser.text, err))
         return false;
     math->root = parse_sum(&parser);
     if (!math->root)
@@ -429,31 +433,33 @@ bool compile_math(struct compiler *compiler, struct raw *raw, struct error *err)
 /* --- format ---------------------------------------------------------------------------------- */
 
 struct format {
-    struct step step;
+    struct gremlin_step step;
     struct slice text;
 };
 
 /* A property of the element, a key of the map, or what the name stands for. */
-static bool format_value(struct run *run, const struct traverser *traverser, struct slice name,
-                         struct gremlin_value *ret_value, bool *ret_found, struct error *err)
+static bool format_value(struct gremlin_run *run, const struct gremlin_walker *traverser,
+                         struct slice name, struct gremlin_value *ret_value, bool *ret_found,
+                         struct error *err)
 {
     if (gremlin_is_element(traverser->value)) {
-        if (!value_of_key(run, traverser->value, name, ret_value, ret_found, err))
+        if (!gremlin_value_of_key(run, traverser->value, name, ret_value, ret_found, err))
             return false;
         if (*ret_found)
             return true;
     }
-    return scope_value(run, traverser, name, GREMLIN_POP_LAST, ret_value, ret_found, err);
+    return gremlin_scope_value(run, traverser, name, GREMLIN_POP_LAST, ret_value, ret_found, err);
 }
 
-static bool format_put(struct run *run, struct step *step, const struct traverser *traverser,
-                       struct slice name, size_t *by, struct buf *text, bool *ret_found,
-                       struct error *err)
+static bool format_put(struct gremlin_run *run, struct gremlin_step *step,
+                       const struct gremlin_walker *traverser, struct slice name, size_t *by,
+                       struct buf *text, bool *ret_found, struct error *err)
 {
     struct gremlin_value value;
 
     if (slice_equal(name, SLICE("_"))) {
-        if (!by_apply(run, step_by(step, (*by)++), traverser, &value, ret_found, err))
+        if (!gremlin_by_apply(run, gremlin_step_by(step, (*by)++), traverser, &value, ret_found,
+                              err))
             return false;
     } else if (!format_value(run, traverser, name, &value, ret_found, err)) {
         return false;
@@ -465,8 +471,9 @@ static bool format_put(struct run *run, struct step *step, const struct traverse
     return true;
 }
 
-static bool format_write(struct run *run, struct step *step, const struct traverser *traverser,
-                         struct buf *text, bool *ret_found, struct error *err)
+static bool format_write(struct gremlin_run *run, struct gremlin_step *step,
+                         const struct gremlin_walker *traverser, struct buf *text, bool *ret_found,
+                         struct error *err)
 {
     struct slice rest = ((struct format *)step)->text;
     size_t by = 0;
@@ -494,8 +501,8 @@ static bool format_write(struct run *run, struct step *step, const struct traver
     return true;
 }
 
-static bool format_one(struct run *run, struct step *step, struct traverser *traverser,
-                       bool *ret_keep, struct error *err)
+static bool format_one(struct gremlin_run *run, struct gremlin_step *step,
+                       struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     struct buf text;
     bool good;
@@ -506,17 +513,17 @@ static bool format_one(struct run *run, struct step *step, struct traverser *tra
         good = error_set(err, ERROR_QUERY_LIMIT, "format(): a text of more than %d bytes",
                          (int)TEXT_MAX);
     if (good && *ret_keep)
-        traverser_set(run, traverser, gremlin_string(run->heap, buf_slice(&text)), step);
+        gremlin_walker_set(run, traverser, gremlin_string(run->heap, buf_slice(&text)), step);
     buf_done(&text);
     return good;
 }
 
-static const struct step_kind step_format = {
+static const struct gremlin_step_kind step_format = {
     .name = "format", .flags = STEP_NEEDS_LABELS, .one = format_one};
 
-bool compile_format(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_format(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct format *format = STEP_ADD(compiler, raw, &step_format, struct format);
 
-    return argument_text(raw, 0, &format->text, err);
+    return gremlin_argument_text(raw, 0, &format->text, err);
 }

@@ -1,19 +1,19 @@
 /* Looking back: path, select, where. A name stands for a key of the traverser's map, a side effect
  * or a label of its path, in this order. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 
 /* --- Scope ----------------------------------------------------------------------------------- */
 
 /* Objects of the trail that have the label: all of them as a list, or the first or last. */
-static bool trail_value(struct run *run, const struct traverser *traverser, struct slice name,
-                        enum gremlin_enum_word pop, struct gremlin_value *ret_value,
-                        bool *ret_found)
+static bool trail_value(struct gremlin_run *run, const struct gremlin_walker *traverser,
+                        struct slice name, enum gremlin_enum_word pop,
+                        struct gremlin_value *ret_value, bool *ret_found)
 {
     const struct gremlin_path *node = traverser->trail, *first = NULL;
     size_t count = 0;
 
     for (; node && node->length; node = node->before) {
-        if (!trail_has(node, name))
+        if (!gremlin_trail_has(node, name))
             continue;
         count++;
         first = node;
@@ -33,18 +33,18 @@ static bool trail_value(struct run *run, const struct traverser *traverser, stru
     for (size_t i = 0; i < count; i++)
         gremlin_list_add(list, GREMLIN_NOTHING);
     for (node = traverser->trail; node && node->length; node = node->before)
-        if (trail_has(node, name))
+        if (gremlin_trail_has(node, name))
             gremlin_value_replace_take(&gremlin_list(list)->items[--count],
                                        gremlin_value_ref(node->value));
     *ret_value = list;
     return true;
 }
 
-bool scope_value(struct run *run, const struct traverser *traverser, struct slice name,
-                 enum gremlin_enum_word pop, struct gremlin_value *ret_value, bool *ret_found,
-                 struct error *err)
+bool gremlin_scope_value(struct gremlin_run *run, const struct gremlin_walker *traverser,
+                         struct slice name, enum gremlin_enum_word pop,
+                         struct gremlin_value *ret_value, bool *ret_found, struct error *err)
 {
-    struct side_effect *effect;
+    struct gremlin_side_effect *effect;
 
     *ret_found = true;
     if (traverser->value.type == GREMLIN_MAP) {
@@ -59,17 +59,17 @@ bool scope_value(struct run *run, const struct traverser *traverser, struct slic
         return false;
     if (*ret_found)
         return true;
-    effect = side_effect_find(run, name);
+    effect = gremlin_side_effect_find(run, name);
     *ret_found = effect != NULL;
-    return !effect || side_effect_value(run, effect, ret_value, err);
+    return !effect || gremlin_side_effect_value(run, effect, ret_value, err);
 }
 
-static bool scope_must(struct run *run, const struct traverser *traverser, struct slice name,
-                       struct gremlin_value *ret_value, struct error *err)
+static bool scope_must(struct gremlin_run *run, const struct gremlin_walker *traverser,
+                       struct slice name, struct gremlin_value *ret_value, struct error *err)
 {
     bool found;
 
-    if (!scope_value(run, traverser, name, GREMLIN_POP_LAST, ret_value, &found, err))
+    if (!gremlin_scope_value(run, traverser, name, GREMLIN_POP_LAST, ret_value, &found, err))
         return false;
     if (!found)
         return FAIL(err, "Neither the map, sideEffects, nor path has a %.*s-key", SLICE_ARG(name));
@@ -79,31 +79,31 @@ static bool scope_must(struct run *run, const struct traverser *traverser, struc
 /* --- path ------------------------------------------------------------------------------------ */
 
 struct path_step {
-    struct step step;
+    struct gremlin_step step;
     struct slice from, to;
 };
 
-static bool path_one(struct run *run, struct step *step, struct traverser *traverser,
-                     bool *ret_keep, struct error *err)
+static bool path_one(struct gremlin_run *run, struct gremlin_step *step,
+                     struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct path_step *self = (struct path_step *)step;
     struct gremlin_path *path = NULL;
-    struct trail_nodes nodes;
+    struct gremlin_trail_nodes nodes;
     bool good = true, found = true;
 
     if (!step->by_count && !self->from.data && !self->to.data && traverser->trail) {
-        traverser_set(run, traverser,
-                      gremlin_value_of_take(gremlin_object_ref(traverser->trail)), step);
+        gremlin_walker_set(run, traverser,
+                           gremlin_value_of_take(gremlin_object_ref(traverser->trail)), step);
         return true;
     }
-    if (!trail_section(run, traverser, self->from, self->to, &nodes, err))
+    if (!gremlin_trail_section(run, traverser, self->from, self->to, &nodes, err))
         return false;
     for (size_t i = 0; good && found && i < nodes.count; i++) {
         struct gremlin_value value;
         struct gremlin_path *longer;
 
-        good = by_apply_value(run, step_by(step, i), traverser, nodes.nodes[i]->value, &value,
-                              &found, err);
+        good = gremlin_by_apply_value(run, gremlin_step_by(step, i), traverser,
+                                      nodes.nodes[i]->value, &value, &found, err);
         if (!good || !found)
             break;
         longer = gremlin_path_extend(run->heap, path, value, nodes.nodes[i]->labels);
@@ -111,21 +111,21 @@ static bool path_one(struct run *run, struct step *step, struct traverser *trave
         gremlin_path_unref(path);
         path = longer;
     }
-    trail_release(run, &nodes);
+    gremlin_trail_release(run, &nodes);
     *ret_keep = found;
     if (!good || !found) {
         gremlin_path_unref(path);
         return good;
     }
-    traverser_set(run, traverser,
-                  path ? gremlin_value_of_take(path) : gremlin_path_empty(run->heap), step);
+    gremlin_walker_set(run, traverser,
+                       path ? gremlin_value_of_take(path) : gremlin_path_empty(run->heap), step);
     return true;
 }
 
-static const struct step_kind step_path = {
+static const struct gremlin_step_kind step_path = {
     .name = "path", .flags = STEP_NEEDS_PATH, .one = path_one};
 
-static bool path_end(struct compiler *compiler, const struct gremlin_instruction *in,
+static bool path_end(struct gremlin_compiler *compiler, const struct gremlin_instruction *in,
                      struct slice *ret_label, struct error *err)
 {
     if (!in)
@@ -136,7 +136,7 @@ static bool path_end(struct compiler *compiler, const struct gremlin_instruction
     return true;
 }
 
-bool compile_path(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_path(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct path_step *path = STEP_ADD(compiler, raw, &step_path, struct path_step);
 
@@ -147,41 +147,42 @@ bool compile_path(struct compiler *compiler, struct raw *raw, struct error *err)
 /* --- select ---------------------------------------------------------------------------------- */
 
 struct select {
-    struct step step;
+    struct gremlin_step step;
     enum gremlin_enum_word pop;
     const struct slice *names;
     size_t count;
     struct gremlin_enum column;
-    struct gremlin_value key; /* of a map: a token */
-    struct part *key_part;    /* computes the key */
+    struct gremlin_value key;      /* of a map: a token */
+    struct gremlin_part *key_part; /* computes the key */
 };
 
 /* Pop on a map or side effect means nothing. Takes the value found, gives what by() makes of it. */
-static bool select_by(struct run *run, struct step *step, const struct traverser *traverser,
-                      size_t index, struct gremlin_value found_value,
-                      struct gremlin_value *ret_value, bool *ret_found, struct error *err)
+static bool select_by(struct gremlin_run *run, struct gremlin_step *step,
+                      const struct gremlin_walker *traverser, size_t index,
+                      struct gremlin_value found_value, struct gremlin_value *ret_value,
+                      bool *ret_found, struct error *err)
 {
-    bool good = by_apply_value(run, step_by(step, index), traverser, found_value, ret_value,
-                               ret_found, err);
+    bool good = gremlin_by_apply_value(run, gremlin_step_by(step, index), traverser, found_value,
+                                       ret_value, ret_found, err);
 
     gremlin_value_unref(found_value);
     return good;
 }
 
-static bool select_named(struct run *run, struct step *step, const struct traverser *traverser,
-                         struct slice name, size_t index, struct gremlin_value *ret_value,
-                         bool *ret_found, struct error *err)
+static bool select_named(struct gremlin_run *run, struct gremlin_step *step,
+                         const struct gremlin_walker *traverser, struct slice name, size_t index,
+                         struct gremlin_value *ret_value, bool *ret_found, struct error *err)
 {
     struct gremlin_value value;
 
-    if (!scope_value(run, traverser, name, ((struct select *)step)->pop, &value, ret_found, err))
+    if (!gremlin_scope_value(run, traverser, name, ((struct select *)step)->pop, &value, ret_found,
+                             err))
         return false;
-    return !*ret_found ||
-           select_by(run, step, traverser, index, value, ret_value, ret_found, err);
+    return !*ret_found || select_by(run, step, traverser, index, value, ret_value, ret_found, err);
 }
 
-static bool select_one(struct run *run, struct step *step, struct traverser *traverser,
-                       bool *ret_keep, struct error *err)
+static bool select_one(struct gremlin_run *run, struct gremlin_step *step,
+                       struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct select *select = (struct select *)step;
     struct gremlin_value value;
@@ -189,12 +190,12 @@ static bool select_one(struct run *run, struct step *step, struct traverser *tra
     if (!select_named(run, step, traverser, select->names[0], 0, &value, ret_keep, err))
         return false;
     if (*ret_keep)
-        traverser_set(run, traverser, value, step);
+        gremlin_walker_set(run, traverser, value, step);
     return true;
 }
 
-static bool select_several(struct run *run, struct step *step, struct traverser *traverser,
-                           bool *ret_keep, struct error *err)
+static bool select_several(struct gremlin_run *run, struct gremlin_step *step,
+                           struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct select *select = (struct select *)step;
     struct gremlin_value map = gremlin_map_new(run->heap);
@@ -214,24 +215,26 @@ static bool select_several(struct run *run, struct step *step, struct traverser 
         gremlin_map_put_take(map, key, value);
         gremlin_value_unref(key);
     }
-    traverser_set(run, traverser, map, step);
+    gremlin_walker_set(run, traverser, map, step);
     return true;
 }
 
-static bool select_column(struct run *run, struct step *step, struct traverser *traverser,
-                          bool *ret_keep UNUSED, struct error *err)
+static bool select_column(struct gremlin_run *run, struct gremlin_step *step,
+                          struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                          struct error *err)
 {
     struct gremlin_value value;
 
-    if (!value_of_column(run, traverser->value, ((struct select *)step)->column, &value, err))
+    if (!gremlin_value_of_column(run, traverser->value, ((struct select *)step)->column, &value,
+                                 err))
         return false;
-    traverser_set(run, traverser, value, step);
+    gremlin_walker_set(run, traverser, value, step);
     return true;
 }
 
 /* A key that is computed, or no string: of a map, or of the scope if it is a string. */
-static bool select_keyed(struct run *run, struct step *step, struct traverser *traverser,
-                         bool *ret_keep, struct error *err)
+static bool select_keyed(struct gremlin_run *run, struct gremlin_step *step,
+                         struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct select *select = (struct select *)step;
     struct gremlin_value key = gremlin_value_ref(select->key), value = GREMLIN_NOTHING;
@@ -239,7 +242,8 @@ static bool select_keyed(struct run *run, struct step *step, struct traverser *t
     bool good = true;
 
     *ret_keep = true;
-    if (select->key_part && !part_value(run, select->key_part, traverser, &key, ret_keep, err))
+    if (select->key_part &&
+        !gremlin_part_value(run, select->key_part, traverser, &key, ret_keep, err))
         return false;
     if (!*ret_keep)
         return true;
@@ -253,40 +257,40 @@ static bool select_keyed(struct run *run, struct step *step, struct traverser *t
         *ret_keep = false;
     gremlin_value_unref(key);
     if (good && *ret_keep)
-        traverser_set(run, traverser, value, step);
+        gremlin_walker_set(run, traverser, value, step);
     return good;
 }
 
-static const struct step_kind step_select_one = {
+static const struct gremlin_step_kind step_select_one = {
     .name = "select", .flags = STEP_NEEDS_LABELS, .one = select_one};
-static const struct step_kind step_select_several = {
+static const struct gremlin_step_kind step_select_several = {
     .name = "select", .flags = STEP_NEEDS_LABELS, .one = select_several};
-static const struct step_kind step_select_column = {.name = "select", .one = select_column};
-static const struct step_kind step_select_keyed = {
+static const struct gremlin_step_kind step_select_column = {.name = "select", .one = select_column};
+static const struct gremlin_step_kind step_select_keyed = {
     .name = "select", .flags = STEP_NEEDS_LABELS, .one = select_keyed};
 
-bool compile_select(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_select(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct gremlin_value first = raw->arguments[0];
     size_t from = 0;
     struct select *select;
 
-    if (argument_is_family(first, GREMLIN_ENUM_COLUMN)) {
+    if (gremlin_argument_is_family(first, GREMLIN_ENUM_COLUMN)) {
         select = STEP_ADD(compiler, raw, &step_select_column, struct select);
         select->column = first.word;
         return true;
     }
-    if (argument_is_family(first, GREMLIN_ENUM_POP))
+    if (gremlin_argument_is_family(first, GREMLIN_ENUM_POP))
         from = 1;
     if (raw->count == from)
-        return argument_wrong(raw, from, "a label", err);
-    if (argument_is_traversal(raw->arguments[from]) ||
-        argument_is_family(raw->arguments[from], GREMLIN_ENUM_T)) {
+        return gremlin_argument_wrong(raw, from, "a label", err);
+    if (gremlin_argument_is_traversal(raw->arguments[from]) ||
+        gremlin_argument_is_family(raw->arguments[from], GREMLIN_ENUM_T)) {
         select = STEP_ADD(compiler, raw, &step_select_keyed, struct select);
         select->step.local = true;
-        if (argument_is_traversal(raw->arguments[from])) {
-            if (!step_child(compiler, &select->step, raw->arguments[from],
-                            (struct part_options){0}, &select->key_part, err))
+        if (gremlin_argument_is_traversal(raw->arguments[from])) {
+            if (!gremlin_step_child(compiler, &select->step, raw->arguments[from],
+                                    (struct gremlin_part_options){0}, &select->key_part, err))
                 return false;
         } else {
             select->key = raw->arguments[from];
@@ -299,27 +303,28 @@ bool compile_select(struct compiler *compiler, struct raw *raw, struct error *er
     select->pop = from ? (enum gremlin_enum_word)first.word.word : GREMLIN_POP_LAST;
     if (select->step.kind == &step_select_keyed)
         return true;
-    return argument_texts(compiler, raw, from, &select->names, &select->count, err) &&
-           (select->count > 0 || argument_wrong(raw, from, "a label", err));
+    return gremlin_argument_texts(compiler, raw, from, &select->names, &select->count, err) &&
+           (select->count > 0 || gremlin_argument_wrong(raw, from, "a label", err));
 }
 
 /* --- where ----------------------------------------------------------------------------------- */
 
 struct where {
-    struct step step;
+    struct gremlin_step step;
     struct slice start; /* data NULL: the object itself */
     struct gremlin_value predicate;
 };
 
 /* The labels of a predicate become what they stand for. by()s are taken in turn. */
-static bool predicate_resolve(struct run *run, struct step *step, const struct traverser *traverser,
+static bool predicate_resolve(struct gremlin_run *run, struct gremlin_step *step,
+                              const struct gremlin_walker *traverser,
                               struct gremlin_value predicate, size_t *by,
                               struct gremlin_value *ret_predicate, bool *ret_found,
                               struct error *err)
 {
     const struct gremlin_predicate *self = gremlin_predicate(predicate);
-    bool nested = self->name == GREMLIN_P_AND || self->name == GREMLIN_P_OR ||
-                  self->name == GREMLIN_P_NOT;
+    bool nested =
+        self->name == GREMLIN_P_AND || self->name == GREMLIN_P_OR || self->name == GREMLIN_P_NOT;
     struct gremlin_value values = gremlin_list_new(run->heap, self->count);
     bool good = true;
 
@@ -333,8 +338,8 @@ static bool predicate_resolve(struct run *run, struct step *step, const struct t
         } else if (gremlin_is_string(self->values[i])) {
             good = scope_must(run, traverser, gremlin_bytes(self->values[i]), &object, err);
             if (good) {
-                good = by_apply_value(run, step_by(step, (*by)++), traverser, object, &value,
-                                      ret_found, err);
+                good = gremlin_by_apply_value(run, gremlin_step_by(step, (*by)++), traverser,
+                                              object, &value, ret_found, err);
                 gremlin_value_unref(object);
             }
         } else {
@@ -343,8 +348,8 @@ static bool predicate_resolve(struct run *run, struct step *step, const struct t
         if (!good || !*ret_found)
             break;
         if ((self->name == GREMLIN_P_WITHIN || self->name == GREMLIN_P_WITHOUT) &&
-            value_iterates(value)) {
-            struct gremlin_value items = value_listed(run, value);
+            gremlin_value_iterates(value)) {
+            struct gremlin_value items = gremlin_value_listed(run, value);
 
             for (size_t j = 0; j < gremlin_list(items)->count; j++)
                 gremlin_list_add(values, gremlin_list(items)->items[j]);
@@ -362,8 +367,8 @@ static bool predicate_resolve(struct run *run, struct step *step, const struct t
     return good;
 }
 
-static bool where_one(struct run *run, struct step *step, struct traverser *traverser,
-                      bool *ret_keep, struct error *err)
+static bool where_one(struct gremlin_run *run, struct gremlin_step *step,
+                      struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     const struct where *where = (struct where *)step;
     struct gremlin_value object, left, predicate;
@@ -375,7 +380,8 @@ static bool where_one(struct run *run, struct step *step, struct traverser *trav
     else if (!scope_must(run, traverser, where->start, &object, err))
         return false;
     *ret_keep = false;
-    if (!by_apply_value(run, step_by(step, 0), traverser, object, &left, &found, err))
+    if (!gremlin_by_apply_value(run, gremlin_step_by(step, 0), traverser, object, &left, &found,
+                                err))
         return false;
     gremlin_value_unref(object);
     if (!found)
@@ -385,46 +391,48 @@ static bool where_one(struct run *run, struct step *step, struct traverser *trav
         return false;
     }
     if (found) {
-        *ret_keep = operand_test(run, predicate, left);
+        *ret_keep = gremlin_operand_test(run, predicate, left);
         gremlin_value_unref(predicate);
     }
     gremlin_value_unref(left);
     return true;
 }
 
-static const struct step_kind step_where = {
+static const struct gremlin_step_kind step_where = {
     .name = "where", .flags = STEP_FILTERS | STEP_NEEDS_LABELS, .one = where_one};
 
-bool compile_where(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_where(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct gremlin_value last = raw->arguments[raw->count - 1];
     struct where *where;
-    struct part *part;
+    struct gremlin_part *part;
 
-    if (argument_is_traversal(last)) {
+    if (gremlin_argument_is_traversal(last)) {
         if (raw->count != 1 || raw->by_count)
             return REFUSE(err, "where() of a traversal takes neither a label nor by()");
-        return compile_argument(compiler, last, (struct part_options){.test = true, .where = true},
-                                &part, err) &&
-               add_filter(compiler, raw, part, false);
+        return gremlin_compile_argument(compiler, last,
+                                        (struct gremlin_part_options){.test = true, .where = true},
+                                        &part, err) &&
+               gremlin_add_filter(compiler, raw, part, false);
     }
     if (last.type != GREMLIN_PREDICATE)
-        return argument_wrong(raw, raw->count - 1, "a predicate or traversal", err);
+        return gremlin_argument_wrong(raw, raw->count - 1, "a predicate or traversal", err);
     where = STEP_ADD(compiler, raw, &step_where, struct where);
     where->predicate = last;
-    return raw->count == 1 || argument_text(raw, 0, &where->start, err);
+    return raw->count == 1 || gremlin_argument_text(raw, 0, &where->start, err);
 }
 
 /* --- Children of where() --------------------------------------------------------------------- */
 
 struct scope_step {
-    struct step step;
+    struct gremlin_step step;
     struct slice label;
 };
 
 /* where(as('a')...): the child begins at what 'a' stands for. */
-static bool where_start_one(struct run *run, struct step *step, struct traverser *traverser,
-                            bool *ret_keep UNUSED, struct error *err)
+static bool where_start_one(struct gremlin_run *run, struct gremlin_step *step,
+                            struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                            struct error *err)
 {
     struct gremlin_value value;
 
@@ -436,8 +444,8 @@ static bool where_start_one(struct run *run, struct step *step, struct traverser
 }
 
 /* where(...as('b')): what comes out must be what 'b' stands for. */
-static bool where_end_one(struct run *run, struct step *step, struct traverser *traverser,
-                          bool *ret_keep, struct error *err)
+static bool where_end_one(struct gremlin_run *run, struct gremlin_step *step,
+                          struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     struct gremlin_value value;
 
@@ -448,12 +456,12 @@ static bool where_end_one(struct run *run, struct step *step, struct traverser *
     return true;
 }
 
-static const struct step_kind step_where_start = {
+static const struct gremlin_step_kind step_where_start = {
     .name = "whereStart", .flags = STEP_FILTERS | STEP_NEEDS_LABELS, .one = where_start_one};
-static const struct step_kind step_where_end = {
+static const struct gremlin_step_kind step_where_end = {
     .name = "whereEnd", .flags = STEP_FILTERS | STEP_NEEDS_LABELS, .one = where_end_one};
 
-void add_where_end(struct compiler *compiler, struct slice label, bool begins)
+void gremlin_add_where_end(struct gremlin_compiler *compiler, struct slice label, bool begins)
 {
     STEP_ADD(compiler, NULL, begins ? &step_where_start : &step_where_end, struct scope_step)
         ->label = label;

@@ -1,27 +1,28 @@
 /* What stands between g and the first step: side effects, sacks, options and strategies. Strategies
  * that only make a traversal faster are taken and change nothing; those that change what it sees
  * are carried out; others are refused by name. */
-#include "front/gremlin/run/write.h"
+#include "front/gremlin/run/write_private.h"
 
 /* What SubgraphStrategy and PartitionStrategy let through. */
-struct filters {
-    struct part *vertices, *edges, *properties; /* NULL: all */
-    bool adjacent;                              /* an edge needs both its vertices */
-    struct slice partition_key;                 /* data NULL: no PartitionStrategy */
-    struct gremlin_value read;                  /* a predicate: within the partitions read */
-    struct gremlin_value write;                 /* null: none */
+struct gremlin_filters {
+    struct gremlin_part *vertices, *edges, *properties; /* NULL: all */
+    bool adjacent;                                      /* an edge needs both its vertices */
+    struct slice partition_key;                         /* data NULL: no PartitionStrategy */
+    struct gremlin_value read;  /* a predicate: within the partitions read */
+    struct gremlin_value write; /* null: none */
     bool busy; /* a criterion is being asked: what it reads is not filtered again */
 };
 
 /* --- Filtering ------------------------------------------------------------------------------- */
 
 struct strategy_filter {
-    struct step step;
+    struct gremlin_step step;
     enum gremlin_element_kind kind;
 };
 
-static bool part_passes(struct run *run, struct part *part, struct gremlin_value value,
-                        const struct traverser *traverser, bool *ret_yes, struct error *err)
+static bool part_passes(struct gremlin_run *run, struct gremlin_part *part,
+                        struct gremlin_value value, const struct gremlin_walker *traverser,
+                        bool *ret_yes, struct error *err)
 {
     bool good, busy = run->filters->busy;
 
@@ -29,37 +30,37 @@ static bool part_passes(struct run *run, struct part *part, struct gremlin_value
     if (!part)
         return true;
     run->filters->busy = true;
-    part_begin_value(run, part, traverser, value);
-    struct traverser first = {0};
+    gremlin_part_begin_value(run, part, traverser, value);
+    struct gremlin_walker first = {0};
 
-    good = part_next(run, part, &first, ret_yes, err);
-    traverser_done(&first);
+    good = gremlin_part_next(run, part, &first, ret_yes, err);
+    gremlin_walker_done(&first);
     run->filters->busy = busy;
     return good;
 }
 
-static bool partition_passes(struct run *run, struct gremlin_value element, bool *ret_yes,
+static bool partition_passes(struct gremlin_run *run, struct gremlin_value element, bool *ret_yes,
                              struct error *err)
 {
-    const struct filters *filters = run->filters;
+    const struct gremlin_filters *filters = run->filters;
     struct gremlin_value list;
 
     *ret_yes = true;
     if (!filters->partition_key.data)
         return true;
-    if (!element_list(run, element, &filters->partition_key, 1, true, &list, err))
+    if (!gremlin_element_list(run, element, &filters->partition_key, 1, true, &list, err))
         return false;
     *ret_yes = false;
     for (size_t i = 0; i < gremlin_list(list)->count && !*ret_yes; i++)
-        *ret_yes = operand_test(run, filters->read, gremlin_list(list)->items[i]);
+        *ret_yes = gremlin_operand_test(run, filters->read, gremlin_list(list)->items[i]);
     gremlin_value_unref(list);
     return true;
 }
 
-static bool edge_passes(struct run *run, struct gremlin_value edge,
-                        const struct traverser *traverser, bool *ret_yes, struct error *err)
+static bool edge_passes(struct gremlin_run *run, struct gremlin_value edge,
+                        const struct gremlin_walker *traverser, bool *ret_yes, struct error *err)
 {
-    struct filters *filters = run->filters;
+    struct gremlin_filters *filters = run->filters;
     struct gremlin_value ends[2] = {GREMLIN_NOTHING, GREMLIN_NOTHING};
     bool good;
 
@@ -80,8 +81,8 @@ static bool edge_passes(struct run *run, struct gremlin_value edge,
     return good;
 }
 
-static bool strategy_filter_one(struct run *run, struct step *step UNUSED,
-                                struct traverser *traverser, bool *ret_keep, struct error *err)
+static bool strategy_filter_one(struct gremlin_run *run, struct gremlin_step *step UNUSED,
+                                struct gremlin_walker *traverser, bool *ret_keep, struct error *err)
 {
     struct gremlin_value element = traverser->value;
 
@@ -97,11 +98,11 @@ static bool strategy_filter_one(struct run *run, struct step *step UNUSED,
 }
 
 /* The element got its label before: this step only drops it. */
-static const struct step_kind step_strategy_filter = {
+static const struct gremlin_step_kind step_strategy_filter = {
     .name = "strategyFilter", .flags = STEP_FILTERS, .one = strategy_filter_one};
 
-bool add_strategy_filter(struct compiler *compiler, enum gremlin_element_kind kind,
-                         struct error *err UNUSED)
+bool gremlin_add_strategy_filter(struct gremlin_compiler *compiler, enum gremlin_element_kind kind,
+                                 struct error *err UNUSED)
 {
     struct strategy_filter *filter;
 
@@ -112,50 +113,52 @@ bool add_strategy_filter(struct compiler *compiler, enum gremlin_element_kind ki
     return true;
 }
 
-bool property_passes(struct run *run, struct gremlin_value owner, const struct gremlin_slot *slot)
+bool gremlin_property_passes(struct gremlin_run *run, struct gremlin_value owner,
+                             const struct gremlin_slot *slot)
 {
-    struct traverser traverser = {.bulk = 1};
+    struct gremlin_walker traverser = {.bulk = 1};
     bool yes = true;
 
     if (!run->filters || run->filters->busy || !run->filters->properties ||
         owner.type != GREMLIN_VERTEX)
         return true;
     traverser.value = gremlin_vertex_property_new(run->heap, slot, owner);
-    if (!run->faulted && !part_passes(run, run->filters->properties, traverser.value, &traverser,
-                                      &yes, &run->fault))
+    if (!run->faulted &&
+        !part_passes(run, run->filters->properties, traverser.value, &traverser, &yes, &run->fault))
         run->faulted = true;
-    traverser_done(&traverser);
+    gremlin_walker_done(&traverser);
     return yes;
 }
 
-bool add_strategy_settings(struct compiler *compiler, struct settings *settings,
-                           struct error *err UNUSED)
+bool gremlin_add_strategy_settings(struct gremlin_compiler *compiler,
+                                   struct gremlin_settings *settings, struct error *err UNUSED)
 {
-    struct filters *filters = compiler->run->filters;
-    struct setting *setting;
+    struct gremlin_filters *filters = compiler->run->filters;
+    struct gremlin_setting *setting;
 
     if (!filters || gremlin_is_null(filters->write))
         return true;
     for (size_t i = 0; i < settings->count; i++)
         if (slice_equal(settings->items[i].key, filters->partition_key))
             return true;
-    setting = settings_add(compiler, settings);
+    setting = gremlin_settings_add(compiler, settings);
     setting->key = filters->partition_key;
     setting->value = filters->write;
     return true;
 }
 
-void strategy_write(struct run *run, struct resolved *resolved)
+void gremlin_strategy_write(struct gremlin_run *run, struct gremlin_resolved *resolved)
 {
-    const struct filters *filters = run->filters;
+    const struct gremlin_filters *filters = run->filters;
 
     if (filters && !gremlin_is_null(filters->write))
-        assignment_add(run, resolved, 0, filters->partition_key, filters->write);
+        gremlin_assignment_add(run, resolved, 0, filters->partition_key, filters->write);
 }
 
-bool strategy_conditions(struct compiler *compiler, struct conditions *conditions)
+bool gremlin_strategy_conditions(struct gremlin_compiler *compiler,
+                                 struct gremlin_conditions *conditions)
 {
-    const struct filters *filters = compiler->run->filters;
+    const struct gremlin_filters *filters = compiler->run->filters;
     struct gremlin_condition condition;
 
     if (!filters || compiler->plain || !filters->partition_key.data)
@@ -164,37 +167,38 @@ bool strategy_conditions(struct compiler *compiler, struct conditions *condition
                                            .key = filters->partition_key,
                                            .operand = filters->read};
     if (gremlin_condition_is_stored(&condition))
-        conditions_add(compiler, conditions, condition);
+        gremlin_conditions_add(compiler, conditions, condition);
     return true;
 }
 
 /* --- Strategies ------------------------------------------------------------------------------ */
 
-static struct filters *filters_get(struct run *run)
+static struct gremlin_filters *filters_get(struct gremlin_run *run)
 {
     if (!run->filters)
-        run->filters = ARENA_NEW(run->arena, struct filters);
+        run->filters = ARENA_NEW(run->arena, struct gremlin_filters);
     return run->filters;
 }
 
-static bool criterion(struct compiler *compiler, struct gremlin_value configuration,
-                      struct slice name, struct part **ret_part, struct error *err)
+static bool criterion(struct gremlin_compiler *compiler, struct gremlin_value configuration,
+                      struct slice name, struct gremlin_part **ret_part, struct error *err)
 {
     const struct gremlin_value *given =
         configuration.type == GREMLIN_MAP ? gremlin_map_get_text(configuration, name) : NULL;
 
     if (!given || gremlin_is_null(*given))
         return true;
-    if (!argument_is_traversal(*given))
+    if (!gremlin_argument_is_traversal(*given))
         return REFUSE(err, "SubgraphStrategy: %.*s must be a traversal", SLICE_ARG(name));
-    return compile_argument(compiler, *given, (struct part_options){.test = true, .plain = true},
-                            ret_part, err);
+    return gremlin_compile_argument(compiler, *given,
+                                    (struct gremlin_part_options){.test = true, .plain = true},
+                                    ret_part, err);
 }
 
-static bool subgraph(struct compiler *compiler, struct gremlin_value configuration,
+static bool subgraph(struct gremlin_compiler *compiler, struct gremlin_value configuration,
                      struct error *err)
 {
-    struct filters *filters = filters_get(compiler->run);
+    struct gremlin_filters *filters = filters_get(compiler->run);
     const struct gremlin_value *adjacent =
         gremlin_map_get_text(configuration, SLICE("checkAdjacentVertices"));
 
@@ -204,11 +208,11 @@ static bool subgraph(struct compiler *compiler, struct gremlin_value configurati
            criterion(compiler, configuration, SLICE("vertexProperties"), &filters->properties, err);
 }
 
-static bool partition(struct compiler *compiler, struct gremlin_value configuration,
+static bool partition(struct gremlin_compiler *compiler, struct gremlin_value configuration,
                       struct error *err)
 {
-    struct run *run = compiler->run;
-    struct filters *filters = filters_get(run);
+    struct gremlin_run *run = compiler->run;
+    struct gremlin_filters *filters = filters_get(run);
     const struct gremlin_value *key = gremlin_map_get_text(configuration, SLICE("partitionKey"));
     const struct gremlin_value *read = gremlin_map_get_text(configuration, SLICE("readPartitions"));
     const struct gremlin_value *write =
@@ -226,14 +230,15 @@ static bool partition(struct compiler *compiler, struct gremlin_value configurat
     filters->partition_key = slice_keep(compiler, gremlin_bytes(*key));
     if (write && !gremlin_is_null(*write))
         filters->write = *write;
-    items = read ? value_listed(run, *read) : gremlin_list_new(run->heap, 0);
+    items = read ? gremlin_value_listed(run, *read) : gremlin_list_new(run->heap, 0);
     good = gremlin_predicate_new(run->heap, SLICE("within"), gremlin_list(items)->items,
                                  gremlin_list(items)->count, &filters->read, err);
     gremlin_value_unref(items);
     return good;
 }
 
-static bool seed(struct compiler *compiler, struct gremlin_value configuration, struct error *err)
+static bool seed(struct gremlin_compiler *compiler, struct gremlin_value configuration,
+                 struct error *err)
 {
     const struct gremlin_value *given = gremlin_map_get_text(configuration, SLICE("seed"));
     int64_t number;
@@ -252,32 +257,32 @@ static bool throws(struct gremlin_value configuration)
     return given && given->type == GREMLIN_BOOLEAN && given->boolean;
 }
 
-static bool edge_labels(struct compiler *compiler, struct gremlin_value configuration,
+static bool edge_labels(struct gremlin_compiler *compiler, struct gremlin_value configuration,
                         struct error *err UNUSED)
 {
     compiler->run->verify_labels = throws(configuration);
     return true;
 }
 
-static bool reserved_keys(struct compiler *compiler, struct gremlin_value configuration,
+static bool reserved_keys(struct gremlin_compiler *compiler, struct gremlin_value configuration,
                           struct error *err UNUSED)
 {
     const struct gremlin_value *keys = gremlin_map_get_text(configuration, SLICE("keys"));
 
     compiler->run->verify_keys = throws(configuration);
-    if (keys && value_iterates(*keys))
-        compiler->run->reserved = value_listed(compiler->run, *keys);
+    if (keys && gremlin_value_iterates(*keys))
+        compiler->run->reserved = gremlin_value_listed(compiler->run, *keys);
     return true;
 }
 
-static bool read_only(struct compiler *compiler, struct gremlin_value configuration UNUSED,
+static bool read_only(struct gremlin_compiler *compiler, struct gremlin_value configuration UNUSED,
                       struct error *err UNUSED)
 {
     compiler->run->strategy_read_only = true;
     return true;
 }
 
-static bool productive(struct compiler *compiler, struct gremlin_value configuration UNUSED,
+static bool productive(struct gremlin_compiler *compiler, struct gremlin_value configuration UNUSED,
                        struct error *err UNUSED)
 {
     compiler->run->productive = true;
@@ -285,7 +290,7 @@ static bool productive(struct compiler *compiler, struct gremlin_value configura
 }
 
 /* ProjectionStrategy of the hosted service: system properties that elements show. */
-static bool projection(struct compiler *compiler, struct gremlin_value configuration,
+static bool projection(struct gremlin_compiler *compiler, struct gremlin_value configuration,
                        struct error *err)
 {
     static const struct slice names[] = {{(const uint8_t *)"IncludeSystemProperties", 23},
@@ -299,7 +304,7 @@ static bool projection(struct compiler *compiler, struct gremlin_value configura
         given = gremlin_map_get_text(configuration, names[i]);
     if (!given)
         return true;
-    items = value_listed(compiler->run, *given);
+    items = gremlin_value_listed(compiler->run, *given);
     count = gremlin_list(items)->count;
     texts = ARENA_ARRAY(compiler->run->arena, struct slice, count + 1);
     for (size_t i = 0; i < count; i++) {
@@ -313,7 +318,8 @@ static bool projection(struct compiler *compiler, struct gremlin_value configura
 
 static const struct {
     const char *name;
-    bool (*apply)(struct compiler *compiler, struct gremlin_value configuration, struct error *err);
+    bool (*apply)(struct gremlin_compiler *compiler, struct gremlin_value configuration,
+                  struct error *err);
 } strategies[] = {
     {"SubgraphStrategy", subgraph},
     {"PartitionStrategy", partition},
@@ -368,7 +374,8 @@ static bool is_harmless(struct slice name)
     return false;
 }
 
-static bool strategy_apply(struct compiler *compiler, struct gremlin_value given, struct error *err)
+static bool strategy_apply(struct gremlin_compiler *compiler, struct gremlin_value given,
+                           struct error *err)
 {
     struct slice name;
     struct gremlin_value configuration;
@@ -402,9 +409,8 @@ static bool strategy_apply(struct compiler *compiler, struct gremlin_value given
 static bool is_without(const struct gremlin_instructions *sources, size_t at,
                        struct gremlin_value given)
 {
-    struct slice name = given.type == GREMLIN_STRATEGY
-                            ? gremlin_bytes(gremlin_strategy(given)->name)
-                            : SLICE("");
+    struct slice name =
+        given.type == GREMLIN_STRATEGY ? gremlin_bytes(gremlin_strategy(given)->name) : SLICE("");
 
     for (size_t i = at + 1; i < sources->count; i++) {
         const struct gremlin_instruction *in = &sources->items[i];
@@ -412,12 +418,12 @@ static bool is_without(const struct gremlin_instructions *sources, size_t at,
         if (!slice_equal(in->name, SLICE("withoutStrategies")))
             continue;
         for (size_t j = 0; j < in->count; j++) {
-            struct slice other = in->arguments[j].type == GREMLIN_CLASS ||
-                                         gremlin_is_string(in->arguments[j])
-                                     ? gremlin_bytes(in->arguments[j])
-                                 : in->arguments[j].type == GREMLIN_STRATEGY
-                                     ? gremlin_bytes(gremlin_strategy(in->arguments[j])->name)
-                                     : SLICE("");
+            struct slice other =
+                in->arguments[j].type == GREMLIN_CLASS || gremlin_is_string(in->arguments[j])
+                    ? gremlin_bytes(in->arguments[j])
+                : in->arguments[j].type == GREMLIN_STRATEGY
+                    ? gremlin_bytes(gremlin_strategy(in->arguments[j])->name)
+                    : SLICE("");
 
             if (name.len && other.len >= name.len &&
                 slice_equal(slice_skip(other, other.len - name.len), name))
@@ -429,24 +435,24 @@ static bool is_without(const struct gremlin_instructions *sources, size_t at,
 
 /* --- Sources --------------------------------------------------------------------------------- */
 
-struct side_effect *side_effect_get(struct run *run, struct slice name)
+struct gremlin_side_effect *gremlin_side_effect_get(struct gremlin_run *run, struct slice name)
 {
-    struct side_effect *effect = run->side_effects;
+    struct gremlin_side_effect *effect = run->side_effects;
 
     while (effect && !slice_equal(effect->name, name))
         effect = effect->next;
     if (effect)
         return effect;
-    effect = ARENA_NEW(run->arena, struct side_effect);
+    effect = ARENA_NEW(run->arena, struct gremlin_side_effect);
     effect->name = arena_copy(run->arena, name);
     effect->next = run->side_effects;
     run->side_effects = effect;
     return effect;
 }
 
-struct side_effect *side_effect_find(struct run *run, struct slice name)
+struct gremlin_side_effect *gremlin_side_effect_find(struct gremlin_run *run, struct slice name)
 {
-    for (struct side_effect *effect = run->side_effects; effect; effect = effect->next)
+    for (struct gremlin_side_effect *effect = run->side_effects; effect; effect = effect->next)
         if (slice_equal(effect->name, name))
             return effect;
     return NULL;
@@ -458,29 +464,29 @@ static bool operator_of(const struct gremlin_instruction *in, size_t at, struct 
     *ret_given = in->count > at;
     if (!*ret_given)
         return true;
-    if (!argument_is_family(in->arguments[at], GREMLIN_ENUM_OPERATOR))
+    if (!gremlin_argument_is_family(in->arguments[at], GREMLIN_ENUM_OPERATOR))
         return REFUSE(err, "%.*s(): the operator must be one of Operator", SLICE_ARG(in->name));
     *ret = in->arguments[at].word;
     return true;
 }
 
-static bool with_side_effect(struct compiler *compiler, const struct gremlin_instruction *in,
-                             struct error *err)
+static bool with_side_effect(struct gremlin_compiler *compiler,
+                             const struct gremlin_instruction *in, struct error *err)
 {
-    struct side_effect *effect;
+    struct gremlin_side_effect *effect;
 
     if (in->count < 2 || in->count > 3 || !gremlin_is_string(in->arguments[0]))
         return REFUSE(err, "withSideEffect() takes a key and a value");
-    effect = side_effect_get(compiler->run, gremlin_bytes(in->arguments[0]));
+    effect = gremlin_side_effect_get(compiler->run, gremlin_bytes(in->arguments[0]));
     effect->value = gremlin_value_ref(in->arguments[1]);
     effect->seeded = true;
-    return operator_of(in, 2, &effect->operator, &effect->has_operator, err);
+    return operator_of(in, 2, &effect->operator, & effect->has_operator, err);
 }
 
-static bool with_sack(struct compiler *compiler, const struct gremlin_instruction *in,
+static bool with_sack(struct gremlin_compiler *compiler, const struct gremlin_instruction *in,
                       struct error *err)
 {
-    struct run *run = compiler->run;
+    struct gremlin_run *run = compiler->run;
 
     if (!in->count || in->count > 2)
         return REFUSE(err, "withSack() takes a value and an operator");
@@ -489,19 +495,19 @@ static bool with_sack(struct compiler *compiler, const struct gremlin_instructio
     return operator_of(in, 1, &run->sack_merge, &run->sack_merges, err);
 }
 
-static bool source_apply(struct compiler *compiler, const struct gremlin_instructions *sources,
-                         size_t at, struct error *err)
+static bool source_apply(struct gremlin_compiler *compiler,
+                         const struct gremlin_instructions *sources, size_t at, struct error *err)
 {
     const struct gremlin_instruction *in = &sources->items[at];
-    struct run *run = compiler->run;
+    struct gremlin_run *run = compiler->run;
 
     if (slice_equal(in->name, SLICE("withSideEffect")))
         return with_side_effect(compiler, in, err);
     if (slice_equal(in->name, SLICE("withSack")))
         return with_sack(compiler, in, err);
     if (slice_equal(in->name, SLICE("withBulk"))) {
-        run->one_bulk = in->count == 1 && in->arguments[0].type == GREMLIN_BOOLEAN &&
-                        !in->arguments[0].boolean;
+        run->one_bulk =
+            in->count == 1 && in->arguments[0].type == GREMLIN_BOOLEAN && !in->arguments[0].boolean;
         run->bulks = run->bulks && !run->one_bulk;
         return true;
     }
@@ -524,8 +530,8 @@ static bool source_apply(struct compiler *compiler, const struct gremlin_instruc
                   SLICE_ARG(in->name));
 }
 
-bool compile_sources(struct compiler *compiler, const struct gremlin_traversal *traversal,
-                     struct error *err)
+bool gremlin_compile_sources(struct gremlin_compiler *compiler,
+                             const struct gremlin_traversal *traversal, struct error *err)
 {
     for (size_t i = 0; i < traversal->sources.count; i++)
         if (!source_apply(compiler, &traversal->sources, i, err))

@@ -1,6 +1,6 @@
 /* Steps on strings. null stays null; other values are an error that names the step; with local the
  * strings of a list are changed one by one. */
-#include "front/gremlin/run/compile.h"
+#include "front/gremlin/run/compile_private.h"
 #include "query/value/text.h"
 
 enum text_operation {
@@ -17,7 +17,7 @@ enum text_operation {
 };
 
 struct text_step {
-    struct step step;
+    struct gremlin_step step;
     enum text_operation operation;
     const char *name;
     bool local;
@@ -60,7 +60,7 @@ static struct slice trimmed(struct slice text, bool left, bool right)
 }
 
 /* Negative positions count from the end. */
-static bool substring(struct run *run, const struct text_step *self, struct slice text,
+static bool substring(struct gremlin_run *run, const struct text_step *self, struct slice text,
                       struct slice *ret_text, struct error *err)
 {
     int64_t units = (int64_t)query_text_units(text);
@@ -77,7 +77,7 @@ static bool substring(struct run *run, const struct text_step *self, struct slic
                           err);
 }
 
-static bool replace(struct run *run, const struct text_step *self, struct slice text,
+static bool replace(struct gremlin_run *run, const struct text_step *self, struct slice text,
                     struct gremlin_value *ret_value, struct error *err)
 {
     struct buf made;
@@ -116,13 +116,14 @@ static bool replace(struct run *run, const struct text_step *self, struct slice 
     return good;
 }
 
-static void list_text(struct run *run, struct gremlin_value list, struct slice text)
+static void list_text(struct gremlin_run *run, struct gremlin_value list, struct slice text)
 {
     gremlin_list_add_take(list, gremlin_string(run->heap, text));
 }
 
 /* Without a separator at white space; with an empty one into characters. */
-static struct gremlin_value split(struct run *run, const struct text_step *self, struct slice text)
+static struct gremlin_value split(struct gremlin_run *run, const struct text_step *self,
+                                  struct slice text)
 {
     struct gremlin_value list = gremlin_list_new(run->heap, 0);
 
@@ -166,7 +167,7 @@ static struct gremlin_value split(struct run *run, const struct text_step *self,
     return list;
 }
 
-static bool text_compute(struct run *run, const struct text_step *self, struct slice text,
+static bool text_compute(struct gremlin_run *run, const struct text_step *self, struct slice text,
                          struct gremlin_value *ret_value, struct error *err)
 {
     struct slice made = text;
@@ -174,8 +175,8 @@ static bool text_compute(struct run *run, const struct text_step *self, struct s
     switch (self->operation) {
     case TEXT_UPPER:
     case TEXT_LOWER:
-        if (!query_text_convert(text, self->operation == TEXT_UPPER ? QUERY_CASE_UPPER
-                                                                    : QUERY_CASE_LOWER,
+        if (!query_text_convert(text,
+                                self->operation == TEXT_UPPER ? QUERY_CASE_UPPER : QUERY_CASE_LOWER,
                                 &run->context, &made, err))
             return false;
         break;
@@ -209,9 +210,12 @@ static bool text_compute(struct run *run, const struct text_step *self, struct s
 
 /* --- The step -------------------------------------------------------------------------------- */
 
-static bool value_compute(struct run *run, const struct text_step *self, struct gremlin_value value,
-                          struct gremlin_value *ret_value, struct error *err)
+static bool value_compute(struct gremlin_run *run, const struct text_step *self,
+                          struct gremlin_value value, struct gremlin_value *ret_value,
+                          struct error *err)
 {
+    bool good;
+
     if (gremlin_is_null(value)) {
         *ret_value = value;
         return true;
@@ -224,26 +228,27 @@ static bool value_compute(struct run *run, const struct text_step *self, struct 
         return self->local
                    ? FAIL(err, "The %s(local) step can only take string or list of strings",
                           self->name)
-                   : FAIL(err,
-                          "The %s() step can only take string as argument, encountered %s",
+                   : FAIL(err, "The %s() step can only take string as argument, encountered %s",
                           self->name, gremlin_type_name(value.type));
-    return text_compute(run, self, gremlin_bytes(value), ret_value, err);
+    good = text_compute(run, self, gremlin_bytes(value), ret_value, err);
+    arena_reset(run->scratch);
+    return good;
 }
 
-static bool text_one(struct run *run, struct step *step, struct traverser *traverser,
-                     bool *ret_keep UNUSED, struct error *err)
+static bool text_one(struct gremlin_run *run, struct gremlin_step *step,
+                     struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     const struct text_step *self = (struct text_step *)step;
     struct gremlin_value result, items;
 
-    /* what converting case leaves behind is for one string only */
-    if (!self->local || !(value_iterates(traverser->value) || traverser->value.type == GREMLIN_PATH)) {
+    if (!self->local ||
+        !(gremlin_value_iterates(traverser->value) || traverser->value.type == GREMLIN_PATH)) {
         if (!value_compute(run, self, traverser->value, &result, err))
             return false;
-        traverser_set(run, traverser, result, step);
+        gremlin_walker_set(run, traverser, result, step);
         return true;
     }
-    items = value_listed(run, traverser->value);
+    items = gremlin_value_listed(run, traverser->value);
     result = gremlin_list_new(run->heap, gremlin_list(items)->count);
     for (size_t i = 0; i < gremlin_list(items)->count; i++) {
         struct gremlin_value item;
@@ -256,35 +261,35 @@ static bool text_one(struct run *run, struct step *step, struct traverser *trave
         gremlin_list_add_take(result, item);
     }
     gremlin_value_unref(items);
-    traverser_set(run, traverser, result, step);
+    gremlin_walker_set(run, traverser, result, step);
     return true;
 }
 
-static const struct step_kind step_text = {.name = "text", .one = text_one};
+static const struct gremlin_step_kind step_text = {.name = "text", .one = text_one};
 
-static bool text_or_null(const struct raw *raw, size_t index, struct slice *ret_text,
+static bool text_or_null(const struct gremlin_raw *raw, size_t index, struct slice *ret_text,
                          struct error *err)
 {
     if (index < raw->count && gremlin_is_null(raw->arguments[index])) {
         *ret_text = SLICE_NONE;
         return true;
     }
-    return argument_text(raw, index, ret_text, err);
+    return gremlin_argument_text(raw, index, ret_text, err);
 }
 
-static bool text_compile(struct compiler *compiler, struct raw *raw, enum text_operation operation,
-                         struct error *err)
+static bool text_compile(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                         enum text_operation operation, struct error *err)
 {
     struct text_step *self = STEP_ADD(compiler, raw, &step_text, struct text_step);
     size_t from, most;
 
     self->operation = operation;
     self->name = raw->row->name;
-    self->local = argument_local(raw, &from);
+    self->local = gremlin_argument_local(raw, &from);
     if (operation == TEXT_SUBSTRING) {
         self->has_end = raw->count > from + 1;
-        return argument_whole(raw, from, &self->start, err) &&
-               (!self->has_end || argument_whole(raw, from + 1, &self->end, err));
+        return gremlin_argument_whole(raw, from, &self->start, err) &&
+               (!self->has_end || gremlin_argument_whole(raw, from + 1, &self->end, err));
     }
     most = operation == TEXT_REPLACE ? 2 : operation == TEXT_SPLIT ? 1 : 0;
     if (raw->count - from != most)
@@ -294,7 +299,7 @@ static bool text_compile(struct compiler *compiler, struct raw *raw, enum text_o
 }
 
 #define TEXT_STEP(name, operation)                                                                 \
-    bool name(struct compiler *compiler, struct raw *raw, struct error *err)                       \
+    bool name(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)       \
     {                                                                                              \
         return text_compile(compiler, raw, operation, err);                                        \
     }
@@ -311,11 +316,10 @@ TEXT_STEP(compile_as_string, TEXT_AS_STRING)
 
 /* --- reverse --------------------------------------------------------------------------------- */
 
-static struct gremlin_value text_reversed(struct run *run, struct slice text)
+static struct gremlin_value text_reversed(struct gremlin_run *run, struct slice text)
 {
     uint8_t *data;
-    struct gremlin_value reversed =
-        gremlin_bytes_room(run->heap, GREMLIN_STRING, text.len, &data);
+    struct gremlin_value reversed = gremlin_bytes_room(run->heap, GREMLIN_STRING, text.len, &data);
     size_t at = 0;
 
     while (at < text.len) {
@@ -328,15 +332,16 @@ static struct gremlin_value text_reversed(struct run *run, struct slice text)
     return reversed;
 }
 
-static bool reverse_one(struct run *run, struct step *step, struct traverser *traverser,
-                        bool *ret_keep UNUSED, struct error *err UNUSED)
+static bool reverse_one(struct gremlin_run *run, struct gremlin_step *step,
+                        struct gremlin_walker *traverser, bool *ret_keep UNUSED,
+                        struct error *err UNUSED)
 {
     struct gremlin_value items, result, value = traverser->value;
 
     if (gremlin_is_string(value)) {
         result = text_reversed(run, gremlin_bytes(value));
-    } else if (value_iterates(value) || value.type == GREMLIN_PATH) {
-        items = value_listed(run, value);
+    } else if (gremlin_value_iterates(value) || value.type == GREMLIN_PATH) {
+        items = gremlin_value_listed(run, value);
         result = gremlin_list_new(run->heap, gremlin_list(items)->count);
         for (size_t i = gremlin_list(items)->count; i-- > 0;)
             gremlin_list_add(result, gremlin_list(items)->items[i]);
@@ -344,22 +349,23 @@ static bool reverse_one(struct run *run, struct step *step, struct traverser *tr
     } else {
         result = gremlin_value_ref(value);
     }
-    traverser_set(run, traverser, result, step);
+    gremlin_walker_set(run, traverser, result, step);
     return true;
 }
 
-static const struct step_kind step_reverse = {.name = "reverse", .one = reverse_one};
+static const struct gremlin_step_kind step_reverse = {.name = "reverse", .one = reverse_one};
 
-bool compile_reverse(struct compiler *compiler, struct raw *raw, struct error *err UNUSED)
+bool compile_reverse(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
+                     struct error *err UNUSED)
 {
-    STEP_ADD(compiler, raw, &step_reverse, struct step);
+    STEP_ADD(compiler, raw, &step_reverse, struct gremlin_step);
     return true;
 }
 
 /* --- concat ---------------------------------------------------------------------------------- */
 
 struct concat {
-    struct step step;
+    struct gremlin_step step;
     const struct gremlin_value *texts;
     size_t count;
 };
@@ -376,8 +382,9 @@ static bool concat_add(struct buf *text, struct gremlin_value value, bool *any, 
     return true;
 }
 
-static bool concat_all(struct run *run, struct step *step, const struct traverser *traverser,
-                       struct buf *text, bool *any, struct error *err)
+static bool concat_all(struct gremlin_run *run, struct gremlin_step *step,
+                       const struct gremlin_walker *traverser, struct buf *text, bool *any,
+                       struct error *err)
 {
     const struct concat *concat = (struct concat *)step;
 
@@ -390,7 +397,7 @@ static bool concat_all(struct run *run, struct step *step, const struct traverse
         struct gremlin_value value;
         bool found, good;
 
-        if (!part_value(run, step->parts[i], traverser, &value, &found, err))
+        if (!gremlin_part_value(run, step->parts[i], traverser, &value, &found, err))
             return false;
         if (!found)
             continue;
@@ -402,8 +409,8 @@ static bool concat_all(struct run *run, struct step *step, const struct traverse
     return true;
 }
 
-static bool concat_one(struct run *run, struct step *step, struct traverser *traverser,
-                       bool *ret_keep UNUSED, struct error *err)
+static bool concat_one(struct gremlin_run *run, struct gremlin_step *step,
+                       struct gremlin_walker *traverser, bool *ret_keep UNUSED, struct error *err)
 {
     struct buf text;
     bool any = false, good;
@@ -414,27 +421,28 @@ static bool concat_one(struct run *run, struct step *step, struct traverser *tra
         good = error_set(err, ERROR_QUERY_LIMIT, "concat(): a text of more than %d bytes",
                          (int)TEXT_MAX);
     if (good)
-        traverser_set(run, traverser,
-                      any ? gremlin_string(run->heap, buf_slice(&text)) : GREMLIN_NOTHING, step);
+        gremlin_walker_set(run, traverser,
+                           any ? gremlin_string(run->heap, buf_slice(&text)) : GREMLIN_NOTHING,
+                           step);
     buf_done(&text);
     return good;
 }
 
-static const struct step_kind step_concat = {.name = "concat", .one = concat_one};
+static const struct gremlin_step_kind step_concat = {.name = "concat", .one = concat_one};
 
-bool compile_concat(struct compiler *compiler, struct raw *raw, struct error *err)
+bool compile_concat(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {
     struct concat *concat = STEP_ADD(compiler, raw, &step_concat, struct concat);
 
     concat->step.local = true;
-    if (raw->count && argument_is_traversal(raw->arguments[0])) {
+    if (raw->count && gremlin_argument_is_traversal(raw->arguments[0])) {
         for (size_t i = 0; i < raw->count; i++) {
-            struct part *part;
+            struct gremlin_part *part;
 
-            if (!argument_is_traversal(raw->arguments[i]))
-                return argument_wrong(raw, i, "a traversal", err);
-            if (!step_child(compiler, &concat->step, raw->arguments[i], (struct part_options){0},
-                            &part, err))
+            if (!gremlin_argument_is_traversal(raw->arguments[i]))
+                return gremlin_argument_wrong(raw, i, "a traversal", err);
+            if (!gremlin_step_child(compiler, &concat->step, raw->arguments[i],
+                                    (struct gremlin_part_options){0}, &part, err))
                 return false;
         }
         return true;
@@ -443,6 +451,6 @@ bool compile_concat(struct compiler *compiler, struct raw *raw, struct error *er
     concat->count = raw->count;
     for (size_t i = 0; i < raw->count; i++)
         if (!gremlin_is_string(raw->arguments[i]) && !gremlin_is_null(raw->arguments[i]))
-            return argument_wrong(raw, i, "a string", err);
+            return gremlin_argument_wrong(raw, i, "a string", err);
     return true;
 }

@@ -2,17 +2,17 @@
  * split costs a reference and one node; where nobody asks for paths there is none. */
 #include "front/gremlin/run/run_private.h"
 
-void traverser_done(struct traverser *traverser)
+void gremlin_walker_done(struct gremlin_walker *traverser)
 {
     gremlin_value_unref(traverser->value);
     gremlin_value_unref(traverser->sack);
     gremlin_path_unref(traverser->trail);
-    *traverser = (struct traverser){0};
+    *traverser = (struct gremlin_walker){0};
 }
 
-struct traverser traverser_copy(const struct traverser *from)
+struct gremlin_walker gremlin_walker_copy(const struct gremlin_walker *from)
 {
-    struct traverser copy = *from;
+    struct gremlin_walker copy = *from;
 
     gremlin_value_ref(copy.value);
     gremlin_value_ref(copy.sack);
@@ -21,7 +21,8 @@ struct traverser traverser_copy(const struct traverser *from)
 }
 
 /* Puts value at the end of the trail, if that is tracked: always, or where it has a name. */
-static void trail_extend(struct run *run, struct traverser *traverser, struct gremlin_value labels)
+static void trail_extend(struct gremlin_run *run, struct gremlin_walker *traverser,
+                         struct gremlin_value labels)
 {
     struct gremlin_path *before = traverser->trail;
 
@@ -34,17 +35,19 @@ static void trail_extend(struct run *run, struct traverser *traverser, struct gr
     gremlin_path_unref(before);
 }
 
-void traverser_set(struct run *run, struct traverser *traverser, struct gremlin_value value,
-                   const struct step *step)
+void gremlin_walker_set(struct gremlin_run *run, struct gremlin_walker *traverser,
+                        struct gremlin_value value, const struct gremlin_step *step)
 {
     gremlin_value_replace_take(&traverser->value, value);
     trail_extend(run, traverser, step ? step->labels : GREMLIN_NOTHING);
 }
 
-struct traverser traverser_split(struct run *run, const struct traverser *from,
-                                 struct gremlin_value value, const struct step *step)
+struct gremlin_walker gremlin_walker_split(struct gremlin_run *run,
+                                           const struct gremlin_walker *from,
+                                           struct gremlin_value value,
+                                           const struct gremlin_step *step)
 {
-    struct traverser split = *from;
+    struct gremlin_walker split = *from;
 
     split.value = value;
     gremlin_value_ref(split.sack);
@@ -53,7 +56,8 @@ struct traverser traverser_split(struct run *run, const struct traverser *from,
     return split;
 }
 
-void traverser_label(struct run *run, struct traverser *traverser, struct gremlin_value labels)
+void gremlin_walker_label(struct gremlin_run *run, struct gremlin_walker *traverser,
+                          struct gremlin_value labels)
 {
     struct gremlin_path *before = traverser->trail;
 
@@ -67,7 +71,7 @@ void traverser_label(struct run *run, struct traverser *traverser, struct gremli
     gremlin_path_unref(before);
 }
 
-bool trail_has(const struct gremlin_path *node, struct slice label)
+bool gremlin_trail_has(const struct gremlin_path *node, struct slice label)
 {
     if (gremlin_is_null(node->labels))
         return false;
@@ -81,22 +85,23 @@ bool trail_has(const struct gremlin_path *node, struct slice label)
 
 /* --- Batches --------------------------------------------------------------------------------- */
 
-void batch_clear(struct batch *batch)
+void gremlin_walkers_clear(struct gremlin_walkers *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
-        traverser_done(&batch->items[i]);
+        gremlin_walker_done(&batch->items[i]);
     batch->count = 0;
 }
 
-void batch_done(struct run *run, struct batch *batch)
+void gremlin_walkers_done(struct gremlin_run *run, struct gremlin_walkers *batch)
 {
-    batch_clear(batch);
+    gremlin_walkers_clear(batch);
     if (batch->items)
         gremlin_heap_release(run->heap, batch->items, batch->capacity * sizeof *batch->items);
-    *batch = (struct batch){0};
+    *batch = (struct gremlin_walkers){0};
 }
 
-void batch_push(struct run *run, struct batch *batch, struct traverser traverser)
+void gremlin_walkers_push(struct gremlin_run *run, struct gremlin_walkers *batch,
+                          struct gremlin_walker traverser)
 {
     if (batch->count == batch->capacity) {
         size_t capacity = batch->capacity ? batch->capacity * 2 : 8;
@@ -109,7 +114,7 @@ void batch_push(struct run *run, struct batch *batch, struct traverser traverser
     batch->items[batch->count++] = traverser;
 }
 
-void batch_forget(struct batch *batch, size_t count)
+void gremlin_walkers_forget(struct gremlin_walkers *batch, size_t count)
 {
     assert(count <= batch->count);
     batch->count -= count;
@@ -118,7 +123,7 @@ void batch_forget(struct batch *batch, size_t count)
 }
 
 /* Alike: nothing that a later step can see tells them apart. */
-static bool traversers_alike(const struct traverser *a, const struct traverser *b)
+static bool traversers_alike(const struct gremlin_walker *a, const struct gremlin_walker *b)
 {
     return a->trail == b->trail && a->on_trail == b->on_trail &&
            memcmp(a->loops, b->loops, sizeof a->loops) == 0 &&
@@ -126,12 +131,12 @@ static bool traversers_alike(const struct traverser *a, const struct traverser *
 }
 
 /* Worth merging: elements, texts and numbers. Containers would have to be walked. */
-static bool traverser_merges(const struct traverser *traverser)
+static bool traverser_merges(const struct gremlin_walker *traverser)
 {
     return traverser->value.type < GREMLIN_LIST || gremlin_is_element(traverser->value);
 }
 
-void batch_merge(struct run *run, struct batch *batch, size_t from)
+void gremlin_walkers_merge(struct gremlin_run *run, struct gremlin_walkers *batch, size_t from)
 {
     size_t count = batch->count - from, room = 16, kept = from;
     uint32_t *slots;
@@ -143,7 +148,7 @@ void batch_merge(struct run *run, struct batch *batch, size_t from)
     slots = gremlin_heap_alloc(run->heap, room * sizeof *slots);
     memset(slots, 0, room * sizeof *slots);
     for (size_t i = from; i < batch->count; i++) {
-        struct traverser *item = &batch->items[i];
+        struct gremlin_walker *item = &batch->items[i];
         size_t slot = gremlin_hash(item->value, gremlin_heap_seed(run->heap)) & (room - 1);
 
         if (!traverser_merges(item)) {
@@ -154,7 +159,7 @@ void batch_merge(struct run *run, struct batch *batch, size_t from)
             slot = (slot + 1) & (room - 1);
         if (slots[slot]) {
             batch->items[slots[slot] - 1].bulk += item->bulk;
-            traverser_done(item);
+            gremlin_walker_done(item);
             continue;
         }
         batch->items[kept] = *item;

@@ -2,7 +2,7 @@
  * collections. */
 #include "front/gremlin/run/run_private.h"
 
-const char *value_shown(struct run *run, struct gremlin_value value)
+const char *gremlin_value_shown(struct gremlin_run *run, struct gremlin_value value)
 {
     struct buf text;
     const char *shown;
@@ -14,14 +14,14 @@ const char *value_shown(struct run *run, struct gremlin_value value)
     return shown;
 }
 
-const char *part_shown(struct run *run, const struct part *part)
+const char *gremlin_part_shown(struct gremlin_run *run, const struct gremlin_part *part)
 {
     struct buf text;
     const char *shown;
 
     buf_init(&text, 4096);
     BUF_APPEND(&text, "[");
-    for (const struct step *step = part->start->next; step; step = step->next) {
+    for (const struct gremlin_step *step = part->start->next; step; step = step->next) {
         if (text.len > 1)
             BUF_APPEND(&text, ", ");
         buf_append_text(&text, step->kind->name);
@@ -32,13 +32,13 @@ const char *part_shown(struct run *run, const struct part *part)
     return shown;
 }
 
-bool value_iterates(struct gremlin_value value)
+bool gremlin_value_iterates(struct gremlin_value value)
 {
     return value.type == GREMLIN_LIST || value.type == GREMLIN_SET ||
            value.type == GREMLIN_BULK_SET;
 }
 
-struct gremlin_value value_listed(struct run *run, struct gremlin_value value)
+struct gremlin_value gremlin_value_listed(struct gremlin_run *run, struct gremlin_value value)
 {
     struct gremlin_value list, item;
     struct gremlin_cursor cursor = {0};
@@ -61,8 +61,9 @@ struct gremlin_value value_listed(struct run *run, struct gremlin_value value)
 
 /* --- Properties ------------------------------------------------------------------------------ */
 
-bool element_list(struct run *run, struct gremlin_value element, const struct slice *keys,
-                  size_t count, bool values, struct gremlin_value *ret_list, struct error *err)
+bool gremlin_element_list(struct gremlin_run *run, struct gremlin_value element,
+                          const struct slice *keys, size_t count, bool values,
+                          struct gremlin_value *ret_list, struct error *err)
 {
     struct gremlin_properties *found;
     struct gremlin_value list;
@@ -79,28 +80,28 @@ bool element_list(struct run *run, struct gremlin_value element, const struct sl
     for (size_t i = 0; i < found->count; i++) {
         const struct gremlin_slot *slot = &found->slots[i];
 
-        if (run->filters && !property_passes(run, element, slot))
+        if (run->filters && !gremlin_property_passes(run, element, slot))
             continue;
         if (values)
             gremlin_list_add(list, slot->value);
         else if (element.type == GREMLIN_VERTEX)
             gremlin_list_add_take(list, gremlin_vertex_property_new(run->heap, slot, element));
         else
-            gremlin_list_add_take(
-                list, gremlin_property_new(run->heap, slot->key, slot->value, element));
+            gremlin_list_add_take(list,
+                                  gremlin_property_new(run->heap, slot->key, slot->value, element));
     }
     gremlin_properties_unref(found);
     *ret_list = list;
     return true;
 }
 
-static bool element_value(struct run *run, struct gremlin_value element, struct slice key,
+static bool element_value(struct gremlin_run *run, struct gremlin_value element, struct slice key,
                           struct gremlin_value *ret_value, bool *ret_found, struct error *err)
 {
     struct gremlin_value list;
     const struct gremlin_list *items;
 
-    if (!element_list(run, element, &key, 1, true, &list, err))
+    if (!gremlin_element_list(run, element, &key, 1, true, &list, err))
         return false;
     items = gremlin_list(list);
     *ret_found = items->count > 0;
@@ -116,8 +117,8 @@ static bool element_value(struct run *run, struct gremlin_value element, struct 
     return true;
 }
 
-bool value_of_key(struct run *run, struct gremlin_value object, struct slice key,
-                  struct gremlin_value *ret_value, bool *ret_found, struct error *err)
+bool gremlin_value_of_key(struct gremlin_run *run, struct gremlin_value object, struct slice key,
+                          struct gremlin_value *ret_value, bool *ret_found, struct error *err)
 {
     const struct gremlin_value *held;
 
@@ -127,7 +128,8 @@ bool value_of_key(struct run *run, struct gremlin_value object, struct slice key
         return FAIL(err,
                     "The by(\"%.*s\") modulator can only be applied to a traverser that is an "
                     "Element or a Map - it is being applied to [%s] a %s class instead",
-                    SLICE_ARG(key), value_shown(run, object), gremlin_type_name(object.type));
+                    SLICE_ARG(key), gremlin_value_shown(run, object),
+                    gremlin_type_name(object.type));
     held = gremlin_map_get_text(object, key);
     *ret_found = held != NULL;
     if (held)
@@ -135,8 +137,9 @@ bool value_of_key(struct run *run, struct gremlin_value object, struct slice key
     return true;
 }
 
-bool value_of_token(struct run *run, struct gremlin_value object, struct gremlin_enum word,
-                    struct gremlin_value *ret_value, bool *ret_found, struct error *err)
+bool gremlin_value_of_token(struct gremlin_run *run, struct gremlin_value object,
+                            struct gremlin_enum word, struct gremlin_value *ret_value,
+                            bool *ret_found, struct error *err)
 {
     *ret_found = true;
     switch (word.word) {
@@ -184,11 +187,11 @@ bool value_of_token(struct run *run, struct gremlin_value object, struct gremlin
         return true;
     }
     return FAIL(err, "%s() cannot be applied to [%s], a %s",
-                arena_text(run->arena, gremlin_word_text(word)), value_shown(run, object),
+                arena_text(run->arena, gremlin_word_text(word)), gremlin_value_shown(run, object),
                 gremlin_type_name(object.type));
 }
 
-static bool path_column(struct run *run, struct gremlin_value object, bool keys,
+static bool path_column(struct gremlin_run *run, struct gremlin_value object, bool keys,
                         struct gremlin_value *ret_value)
 {
     const struct gremlin_path *path = gremlin_path(object);
@@ -196,7 +199,7 @@ static bool path_column(struct run *run, struct gremlin_value object, bool keys,
     const struct gremlin_path **nodes;
 
     if (!keys) {
-        *ret_value = value_listed(run, object);
+        *ret_value = gremlin_value_listed(run, object);
         return true;
     }
     nodes = gremlin_heap_alloc(run->heap, room);
@@ -210,8 +213,9 @@ static bool path_column(struct run *run, struct gremlin_value object, bool keys,
     return true;
 }
 
-bool value_of_column(struct run *run, struct gremlin_value object, struct gremlin_enum word,
-                     struct gremlin_value *ret_value, struct error *err)
+bool gremlin_value_of_column(struct gremlin_run *run, struct gremlin_value object,
+                             struct gremlin_enum word, struct gremlin_value *ret_value,
+                             struct error *err)
 {
     bool keys = word.word == GREMLIN_COLUMN_KEYS;
 
