@@ -118,3 +118,21 @@ test('two transactions on the same vertex: one of them wins', async (t) => {
   assert.equal(lost.attributes['x-ms-status-code'], 412);
   assert.deepEqual((await wire.ask(evaluation("g.V('one').values('n')")))[0].result.data, ['a']);
 });
+
+test('a server that stops with sessions, transactions and requests of clients that have gone ends cleanly', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const wire = await Wire.open(t, server);
+  for (const script of ["g.addV('a').property('n', 1)", 'g.V().fly()', 'x = 1', 'g.V().group().by(label)', "g.V().fail('x')", 'g.V().path().tree()',
+    "g.addV('b').as('x').addE('e').to('x')"])
+    await wire.ask(evaluation(script));
+  for (const script of ["v = g.addV('a').next()", 'g.V(v)', 'v = 5', 'g.V().repeat(both()).times(3).path()']) await wire.ask(within('s', script));
+  await wire.ask(within('t', "g.addV('c')", { manageTransaction: false }));
+  await wire.ask(within('t', "g.V().values('n')"));
+  await fetch(`http://127.0.0.1:${server.gremlinPort}/`, { method: 'POST', body: '{"gremlin": 5}' });
+  const gone = await Wire.open(t, server);
+  for (let i = 0; i < 30; i++) gone.text(evaluation('g.inject(0).repeat(identity()).times(900)')).text(within('u', 'g.inject(0).repeat(identity()).times(900)'));
+  gone.socket.destroy();
+  assert.equal((await wire.ask(evaluation('g.V().count()')))[0].status.code, 200);
+  const { code } = await server.stop();
+  assert.equal(code, 0, server.err.slice(-4000)); // a sanitizer's report is another
+});

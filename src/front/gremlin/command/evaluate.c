@@ -136,7 +136,6 @@ static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_tra
         .clock = services->clock,
         .cancelled = e->call->cancelled,
         .breath = front_breath(services->workers),
-        .spill = services->queries ? front_queries_spill(services->queries) : NULL,
     };
     const struct gremlin_sink sink = {results_take, e};
     struct gremlin_outcome outcome = {0};

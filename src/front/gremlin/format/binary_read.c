@@ -512,7 +512,20 @@ static bool graph_vertex(struct gremlin_binary *reader, struct gremlin_value set
     return true;
 }
 
-static bool graph_edge(struct gremlin_binary *reader, struct gremlin_value set)
+/* The label of an edge's end, which is not written: the vertex is there, as a rule. */
+static void end_complete(struct gremlin_binary *reader, struct gremlin_value vertices,
+                         struct gremlin_end *end)
+{
+    CLEANUP(gremlin_value_unref)
+    struct gremlin_value like =
+        gremlin_vertex_new(reader->heap, end->id, GREMLIN_NOTHING, GREMLIN_NOTHING);
+    const struct gremlin_row *row = gremlin_table_find(vertices, like);
+
+    end->label = row ? gremlin_value_ref(gremlin_element(row->key)->label)
+                     : gremlin_string(reader->heap, SLICE("vertex"));
+}
+
+static bool graph_edge(struct gremlin_binary *reader, const struct gremlin_subgraph *graph)
 {
     const struct gremlin_end none = {};
     CLEANUP(gremlin_value_unref)
@@ -527,7 +540,9 @@ static bool graph_edge(struct gremlin_binary *reader, struct gremlin_value set)
         !graph_properties(reader, GREMLIN_PROPERTY, &properties))
         return false;
     gremlin_element_set_take(value, properties);
-    gremlin_set_add(set, value);
+    end_complete(reader, graph->vertices, &edge->in);
+    end_complete(reader, graph->vertices, &edge->out);
+    gremlin_set_add(graph->edges, value);
     return true;
 }
 
@@ -545,7 +560,7 @@ static bool graph_read(struct gremlin_binary *reader, struct gremlin_value *ret_
     if (!count_read(reader, 20, &count))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!graph_edge(reader, gremlin_subgraph(graph)->edges))
+        if (!graph_edge(reader, gremlin_subgraph(graph)))
             return false;
     *ret_value = gremlin_value_take(&graph);
     return true;
@@ -633,6 +648,24 @@ static bool binding_read(struct gremlin_binary *reader, struct gremlin_value *re
     return text_read(reader, &key) && value_read(reader, ret_value);
 }
 
+/* The name of a class: letters, digits, dots, and "Strategy" at the end of its last part. */
+static bool is_strategy_name(struct slice name)
+{
+    static const char end[] = "Strategy";
+    size_t last = 0;
+
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t c = name.data[i], letter = c | 0x20;
+
+        if (c == '.')
+            last = i + 1;
+        else if ((letter < 'a' || letter > 'z') && (c < '0' || c > '9') && c != '_' && c != '$')
+            return false;
+    }
+    return name.len - last > sizeof end - 1 &&
+           slice_equal(slice_skip(name, name.len - (sizeof end - 1)), slice_of_text(end));
+}
+
 static bool strategy_read(struct gremlin_binary *reader, struct gremlin_value *ret_value)
 {
     CLEANUP(gremlin_value_unref) struct gremlin_value configuration = GREMLIN_NOTHING;
@@ -640,6 +673,8 @@ static bool strategy_read(struct gremlin_binary *reader, struct gremlin_value *r
 
     if (!text_read(reader, &name) || !table_read(reader, GREMLIN_MAP, &configuration))
         return false;
+    if (!is_strategy_name(name))
+        return gremlin_binary_refuse(reader, "the name of a strategy");
     *ret_value = gremlin_strategy_new(reader->heap, name, configuration);
     return true;
 }

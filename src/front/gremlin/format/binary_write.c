@@ -450,6 +450,12 @@ static bool predicate_write(struct gremlin_writer *writer,
     code(writer,
          gremlin_predicate_of_text(predicate->name) ? GREMLIN_BINARY_TEXT_P : GREMLIN_BINARY_P);
     text_bare(writer, gremlin_predicate_text(predicate->name));
+    if (predicate->count == 1 &&
+        (predicate->name == GREMLIN_P_WITHIN || predicate->name == GREMLIN_P_WITHOUT) &&
+        (predicate->values[0].type == GREMLIN_LIST || predicate->values[0].type == GREMLIN_SET)) {
+        count_bare(writer, 1); /* among the values is a list: they are told as one */
+        code(writer, GREMLIN_BINARY_LIST);
+    }
     return items_bare(writer, predicate->values, predicate->count);
 }
 

@@ -81,7 +81,11 @@ static bool modulate(struct gremlin_compiler *compiler, struct gremlin_raw *last
                      struct waiting *waiting, const struct gremlin_instruction *in, bool *ret_taken,
                      struct error *err)
 {
-    bool repeated = last && last->row && last->row->takes & TAKES_REPEAT;
+    /* A repeat() takes one emit(), and one until() or times(); a further one is the next
+     * repeat()'s. */
+    bool repeated = last && last->row && last->row->takes & TAKES_REPEAT && !waiting->times &&
+                    !waiting->until && !waiting->emit;
+    bool ends = repeated && !last->times && !last->until;
 
     *ret_taken = true;
     if (slice_equal(in->name, SLICE("by"))) {
@@ -109,11 +113,11 @@ static bool modulate(struct gremlin_compiler *compiler, struct gremlin_raw *last
             return false;
         last->to = in;
     } else if (slice_equal(in->name, SLICE("times"))) {
-        *(repeated ? &last->times : &waiting->times) = in;
+        *(ends ? &last->times : &waiting->times) = in;
     } else if (slice_equal(in->name, SLICE("until"))) {
-        *(repeated ? &last->until : &waiting->until) = in;
+        *(ends ? &last->until : &waiting->until) = in;
     } else if (slice_equal(in->name, SLICE("emit"))) {
-        *(repeated ? &last->emit : &waiting->emit) = in;
+        *(repeated && !last->emit ? &last->emit : &waiting->emit) = in;
     } else {
         *ret_taken = false;
     }

@@ -17,7 +17,8 @@ static void run_init(struct gremlin_run *run, const struct gremlin_run_options *
     uint64_t seed = options->seed;
 
     run->arena = arena_new();
-    query_context_init(&run->context, run->arena, &limits, options->clock);
+    run->scratch = arena_new();
+    query_context_init(&run->context, run->scratch, &limits, options->clock);
     run->context.cancelled = options->cancelled;
     run->context.breath = options->breath;
     run->v38 = options->version >= GREMLIN_VERSION_3_8;
@@ -42,6 +43,7 @@ static void run_done(struct gremlin_run *run)
     }
     gremlin_value_unref(run->sack_seed);
     query_context_done(&run->context);
+    arena_free(run->scratch);
     arena_free(run->arena);
 }
 

@@ -15,8 +15,6 @@
 
 #include <stdatomic.h>
 
-struct query_spill;
-
 /* Where versions of TinkerPop differ (facts 13), whose behaviour is asked for. */
 enum gremlin_version {
     GREMLIN_VERSION_3_7,
@@ -53,7 +51,6 @@ struct gremlin_run_options {
     const struct clock *clock;    /* NULL: the system's */
     const atomic_bool *cancelled; /* NULL: nobody can */
     struct query_breath breath;   /* take NULL: nobody else wants the processor */
-    struct query_spill *spill;    /* NULL: barriers stay in memory */
     uint64_t seed;                /* of coin(), sample(), shuffle; 0: chance */
 };
 

@@ -143,7 +143,8 @@ struct gremlin_run {
     struct gremlin_graph *graph;
     struct gremlin_heap *heap;
     const struct gremlin_run_options *options;
-    struct arena *arena; /* of the plan */
+    struct arena *arena;   /* of the plan */
+    struct arena *scratch; /* of the context: what is left there nobody needs */
     struct query_context context;
     struct gremlin_outcome *outcome;
 

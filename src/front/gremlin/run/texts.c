@@ -214,6 +214,8 @@ static bool value_compute(struct gremlin_run *run, const struct text_step *self,
                           struct gremlin_value value, struct gremlin_value *ret_value,
                           struct error *err)
 {
+    bool good;
+
     if (gremlin_is_null(value)) {
         *ret_value = value;
         return true;
@@ -228,7 +230,9 @@ static bool value_compute(struct gremlin_run *run, const struct text_step *self,
                           self->name)
                    : FAIL(err, "The %s() step can only take string as argument, encountered %s",
                           self->name, gremlin_type_name(value.type));
-    return text_compute(run, self, gremlin_bytes(value), ret_value, err);
+    good = text_compute(run, self, gremlin_bytes(value), ret_value, err);
+    arena_reset(run->scratch);
+    return good;
 }
 
 static bool text_one(struct gremlin_run *run, struct gremlin_step *step,
@@ -237,7 +241,6 @@ static bool text_one(struct gremlin_run *run, struct gremlin_step *step,
     const struct text_step *self = (struct text_step *)step;
     struct gremlin_value result, items;
 
-    /* what converting case leaves behind is for one string only */
     if (!self->local ||
         !(gremlin_value_iterates(traverser->value) || traverser->value.type == GREMLIN_PATH)) {
         if (!value_compute(run, self, traverser->value, &result, err))
