@@ -14,7 +14,7 @@
 enum {
     MEMORY_DEFAULT = 64 * 1024 * 1024,
     LARGE_DOCUMENT_BYTES = 33 * 1024 * 1024, /* to make one of MongoDB's of another */
-    HEAD_ROWS = 1000, /* asked for at once where not all may be wanted */
+    HEAD_ROWS = 1000,                        /* asked for at once where not all may be wanted */
 };
 
 struct rest {

@@ -363,8 +363,31 @@ void gremlin_client_ended(struct gremlin_call *call)
 /* --- The connection ----------------------------------------------------------------------------
  */
 
+/* Does the account have databases, and not the one of the default graph? Then graphs there were
+ * made by somebody, who names them. */
+static bool graphs_are_named(const struct gremlin_client *client)
+{
+    struct catalogue *catalogue = client->gremlin->options.services.catalogue;
+    struct slice id = slice_of_text(client->identity.account);
+    struct database *database = NULL;
+    struct account *account;
+    struct error err;
+    bool named;
+
+    if (!catalogue_account_open(catalogue, id, &account, &err))
+        return false;
+    named =
+        account_database_count(account) > 0 &&
+        !catalogue_database_open(catalogue, id, SLICE(GREMLIN_DEFAULT_DATABASE), &database, &err);
+    database_unref(database);
+    account_unref(account);
+    return named;
+}
+
 /* With --dev whoever comes over loopback need not say who it is. Clients of the service do, and
- * name their graph by it, so they are asked: those that come with TLS, or to "/" as it has them do.
+ * name their graph by it, but only when asked; others cannot answer. So those are asked that come
+ * with TLS, or to "/" as the service has them do, or where graphs have been made and the default
+ * one has not. Who names a graph by the alias is let in all the same.
  */
 static void *client_open(void *context, struct gremlin_connection *connection,
                          const struct gremlin_peer *peer)
@@ -379,7 +402,7 @@ static void *client_open(void *context, struct gremlin_connection *connection,
     snprintf(client->account, sizeof client->account, "%s", peer->account);
     snprintf(client->identity.account, sizeof client->identity.account, "%s", peer->account);
     client->local = client->gremlin->options.door.dev && net_address_is_loopback(&peer->address);
-    if (client->local && !peer->tls && !peer->root) {
+    if (client->local && !peer->tls && !peer->root && !graphs_are_named(client)) {
         client->identity.kind = GREMLIN_LOCAL;
         meter_choose(client);
     }

@@ -50,7 +50,8 @@ void mongo_credentials_salt(const struct mongo_credentials *credentials, enum mo
                                   SLICE("\0"), user};
     uint8_t salt[FRONT_SIGNATURE_LEN];
 
-    static_assert((int)MONGO_SALT_MAX <= (int)FRONT_SIGNATURE_LEN, "a salt is cut from a signature");
+    static_assert((int)MONGO_SALT_MAX <= (int)FRONT_SIGNATURE_LEN,
+                  "a salt is cut from a signature");
     front_signature(slice_of(credentials->seal, MONGO_SEAL_BYTES), parts, ARRAY_LEN(parts), salt);
     memcpy(ret_salt, salt, MONGO_SALT_MAX);
 }
