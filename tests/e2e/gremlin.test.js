@@ -163,7 +163,7 @@ test('resource tokens open the graph they are for, as far as they reach', async 
 });
 
 test('with --dev whoever comes over loopback names its graph by the alias', async (t) => {
-  const server = await graph(t);
+  const server = await graph(t, [], { plain: true });
   const mine = await client(t, server, '3.7', { traversalSource: 'graphs.g' });
   await mine.submit("g.addV('a').property('pk', 'x')");
   assert.equal((await mine.submit('g.V().count()')).first(), 1);
@@ -173,6 +173,18 @@ test('with --dev whoever comes over loopback names its graph by the alias', asyn
   assert.equal((await plain.submit('g.V().count()')).first(), 1);
   const none = await client(t, server, '3.7', { traversalSource: 'graphs.nowhere' });
   assert.equal(attribute(await failure(none.submit('g.V()')), 'x-ms-status-code'), 404);
+});
+
+test('where graphs were made and the default one was not, clients are asked which they mean', async (t) => {
+  const server = await graph(t);
+  const mine = await client(t, server, '3.7', { authenticator: authenticator('3.7') });
+  await mine.submit("g.addV('a').property('pk', 'x')");
+  const named = await client(t, server, '3.7', { traversalSource: 'graphs.g' });
+  assert.equal((await named.submit('g.V().count()')).first(), 1, 'the graph of the credentials');
+  const wrong = await client(t, server, '3.7', { authenticator: authenticator('3.7', { key: 'AAAA' }) });
+  assert.equal((await failure(wrong.submit('g.V()'))).statusCode, 401);
+  const none = await client(t, server, '3.7');
+  assert.equal((await failure(none.submit('g.V()'))).statusCode, 407);
 });
 
 test('without --dev nobody is let in without a key', async (t) => {
