@@ -3,6 +3,7 @@
  * requests that name one. */
 #include "partition/map.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdatomic.h>
 
@@ -15,6 +16,7 @@ struct partition_map {
     struct arena *arena; /* owns this map, its spans and their bounds */
     size_t count;
     struct partition_span *spans;        /* by min */
+    const uint64_t *heads;               /* of their min: what is searched */
     const struct partition_span **by_id; /* by id */
     struct partition_gone *gone;         /* those that went last first */
     size_t gone_count;
@@ -22,6 +24,8 @@ struct partition_map {
 
 static struct partition_span *spans_copy_sorted(const struct partition_span *spans, size_t count,
                                                 struct arena *arena);
+static const uint64_t *heads_of(const struct partition_span *spans, size_t count,
+                                struct arena *arena);
 static const struct partition_span **spans_by_id(const struct partition_span *spans, size_t count,
                                                  struct arena *arena);
 static bool spans_tile(const struct partition_span *spans, size_t count, struct error *err);
@@ -48,6 +52,7 @@ bool partition_map_new(const struct partition_span *spans, size_t count, uint64_
     map->version = version;
     map->count = count;
     map->spans = spans_copy_sorted(spans, count, arena);
+    map->heads = heads_of(map->spans, count, arena);
     map->by_id = spans_by_id(map->spans, count, arena);
     if (!spans_tile(map->spans, count, err) || !ids_differ(map->by_id, count, err) ||
         !shares_make_one(map->spans, count, err))
@@ -269,15 +274,38 @@ const struct partition_span *partition_map_spans(const struct partition_map *map
     return map->spans;
 }
 
+/* The first eight bytes as a number. Where two differ, so do the bytes they are of, in the same
+ * direction: what a shorter one lacks counts as zeros, and nothing is below those. */
+static uint64_t head_of(struct slice routing_key)
+{
+    uint64_t head = 0;
+
+    if (routing_key.len)
+        memcpy(&head, routing_key.data, MIN(routing_key.len, sizeof head));
+    return be64toh(head);
+}
+
+static const uint64_t *heads_of(const struct partition_span *spans, size_t count,
+                                struct arena *arena)
+{
+    uint64_t *heads = ARENA_ARRAY(arena, uint64_t, count);
+
+    for (size_t i = 0; i < count; i++)
+        heads[i] = head_of(spans[i].min);
+    return heads;
+}
+
 /* The last span that begins at or before the key: the first begins before every key. */
 static size_t find_index(const struct partition_map *map, struct slice routing_key)
 {
     size_t low = 0, high = map->count;
+    uint64_t head = head_of(routing_key);
 
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
 
-        if (slice_compare(map->spans[middle].min, routing_key) <= 0)
+        if (map->heads[middle] < head ||
+            (map->heads[middle] == head && slice_compare(map->spans[middle].min, routing_key) <= 0))
             low = middle;
         else
             high = middle;

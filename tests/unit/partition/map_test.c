@@ -57,6 +57,21 @@ static void find_gives_a_boundary_key_to_the_span_it_opens(void **state UNUSED)
     assert_int_equal(partition_map_find(map, SLICE("\xFE\xFF\xFF"))->id, 2);
 }
 
+static void bounds_that_begin_alike_are_told_apart(void **state UNUSED)
+{
+    CLEANUP(partition_map_unref)
+    struct partition_map *map = MAP("1", "12345678", "12345678A", "12345678B", "12345679");
+
+    assert_int_equal(partition_map_find(map, SLICE("0"))->id, 0);
+    assert_int_equal(partition_map_find(map, SLICE("1\0"))->id, 1);
+    assert_int_equal(partition_map_find(map, SLICE("1234567"))->id, 1);
+    assert_int_equal(partition_map_find(map, SLICE("12345678"))->id, 2);
+    assert_int_equal(partition_map_find(map, SLICE("12345678@"))->id, 2);
+    assert_int_equal(partition_map_find(map, SLICE("12345678A"))->id, 3);
+    assert_int_equal(partition_map_find(map, SLICE("12345678B~"))->id, 4);
+    assert_int_equal(partition_map_find(map, SLICE("12345679"))->id, 5);
+}
+
 static void spans_are_found_by_id_while_they_live(void **state UNUSED)
 {
     CLEANUP(partition_map_unref) struct partition_map *map = MAP("15", "2A");
@@ -447,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(find_gives_a_boundary_key_to_the_span_it_opens),
+        cmocka_unit_test(bounds_that_begin_alike_are_told_apart),
         cmocka_unit_test(spans_are_found_by_id_while_they_live),
         cmocka_unit_test(a_range_overlaps_the_spans_it_reaches_into),
         cmocka_unit_test(spans_that_do_not_tile_are_refused),
