@@ -162,6 +162,12 @@ static bool alias_names_graph(const struct gremlin_call *call)
                   call->asked.alias.len) != NULL;
 }
 
+/* Bytecode is what the service does not take: its clients send scripts. */
+static bool is_of_tinkerpop(const struct gremlin_client *client, const struct gremlin_call *call)
+{
+    return !client->served && call->asked.op == GREMLIN_OP_BYTECODE;
+}
+
 static void call_ready(struct gremlin_client *client, struct gremlin_call *call)
 {
     if (call->asked.session.data)
@@ -240,7 +246,7 @@ static void authenticate(struct gremlin_client *client, struct gremlin_call *cal
 
 static void stranger_take(struct gremlin_client *client, struct gremlin_call *call)
 {
-    if (client->local && alias_names_graph(call)) {
+    if (client->local && (alias_names_graph(call) || is_of_tinkerpop(client, call))) {
         client->identity.kind = GREMLIN_LOCAL;
         client_know(client);
         call_ready(client, call);
@@ -386,8 +392,9 @@ static bool graphs_are_named(const struct gremlin_client *client)
 
 /* With --dev whoever comes over loopback need not say who it is. Clients of the service do, and
  * name their graph by it, but only when asked; others cannot answer. So those are asked that come
- * with TLS, or to "/" as the service has them do, or where graphs have been made and the default
- * one has not. Who names a graph by the alias is let in all the same.
+ * with TLS, or to "/" as the service has them do, or with scripts where graphs have been made and
+ * the default one has not. Who names a graph by the alias, or sends the bytecode that the service
+ * does not take, is let in all the same.
  */
 static void *client_open(void *context, struct gremlin_connection *connection,
                          const struct gremlin_peer *peer)
@@ -402,7 +409,8 @@ static void *client_open(void *context, struct gremlin_connection *connection,
     snprintf(client->account, sizeof client->account, "%s", peer->account);
     snprintf(client->identity.account, sizeof client->identity.account, "%s", peer->account);
     client->local = client->gremlin->options.door.dev && net_address_is_loopback(&peer->address);
-    if (client->local && !peer->tls && !peer->root && !graphs_are_named(client)) {
+    client->served = peer->tls || peer->root;
+    if (client->local && !client->served && !graphs_are_named(client)) {
         client->identity.kind = GREMLIN_LOCAL;
         meter_choose(client);
     }

@@ -25,6 +25,7 @@ struct gremlin_client {
     struct memory_meter *meter; /* of who it is */
     char account[GREMLIN_ACCOUNT_SIZE];
     bool local;      /* it need not say who it is, if it names its graph by the alias */
+    bool served;     /* it has come as the service has clients come: with TLS, or to "/" */
     bool challenged; /* it was asked who it is */
     uint32_t failures;
     struct gremlin_identity identity;
