@@ -121,8 +121,11 @@ test('a stream goes on behind any of its tokens, and begins at any time that is 
     const again = await watch(t, orders, [], { [name]: events[6]._id, batchSize: 1 });
     assert.deepEqual((await take(again, 3)).map((event) => event._id), events.slice(7).map((event) => event._id));
   }
-  const time = await watch(t, orders, [], { startAtOperationTime: events[4].clusterTime });
-  assert.deepEqual((await take(time, 6)).map((event) => event.documentKey._id), [4, 5, 6, 7, 8, 9]);
+  // a batch is one commit, and has one time; commands have times of their own
+  for (let i = 10; i < 14; i++) await orders.insertOne({ _id: i });
+  const single = await take(stream, 4);
+  const time = await watch(t, orders, [], { startAtOperationTime: single[1].clusterTime });
+  assert.deepEqual((await take(time, 3)).map((event) => event.documentKey._id), [11, 12, 13]);
   const aggregate = (stage) => db.command({ aggregate: 'orders', pipeline: [{ $changeStream: stage }], cursor: {} });
   await assert.rejects(aggregate({ resumeAfter: { _data: '8200' } }), { code: 260 });
   await assert.rejects(aggregate({ resumeAfter: events[0]._id, startAfter: events[0]._id }), { code: 40674 });

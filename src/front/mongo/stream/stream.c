@@ -386,9 +386,11 @@ bool mongo_stream_read(struct mongo_stream *stream, struct cluster *cluster,
 
     if (stream->over)
         return true;
-    /* nothing of it was written since: there is no need to look at what others wrote */
+    /* Nothing of it was written since: there is no need to look at what others wrote. Behind an
+     * event there may be others of its commit, which have the same time. */
     if (!stream->invalidating && from >= commit_clock_started(times) &&
-        commit_clock_noted(times, mongo_stream_hash(stream)) <= from) {
+        commit_clock_noted(times, mongo_stream_hash(stream)) <=
+            from - mongo_token_is_event(&stream->at)) {
         if (settled > from)
             stream->at = mongo_token_behind(settled);
         return true;
