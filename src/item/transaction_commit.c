@@ -243,6 +243,15 @@ static bool claimed_before(const struct write_set_unique *claims, size_t nth)
     return false;
 }
 
+/* With the index between quotes, where it has a name. */
+static bool claim_refuse(const struct write_set_unique *claim, struct error *err)
+{
+    if (!claim->index)
+        return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
+    return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation: index \"%.*s\"",
+                     SLICE_ARG(claim->index->name));
+}
+
 static bool claim_check(struct transaction *transaction, const struct transaction_section *section,
                         const struct write_set_unique *claims, size_t nth, bool *evicted,
                         struct error *err)
@@ -263,10 +272,7 @@ static bool claim_check(struct transaction *transaction, const struct transactio
     if (err->code != ERROR_UNIQUE_KEY)
         return false;
     if (!claim->conflict.data)
-        return claim->index ? error_set(err, ERROR_UNIQUE_KEY,
-                                        "unique index constraint violation: index \"%.*s\"",
-                                        SLICE_ARG(claim->index->name))
-                            : false;
+        return claim_refuse(claim, err);
     write_set_conflict(section->set, claim); /* the index is being built: nothing is refused */
     return true;
 }
@@ -319,7 +325,7 @@ bool transaction_unique_check(struct transaction *transaction, const struct docu
             return false;
         if (owned && !claims[i].conflict.data && other->is_stored && !other->is_over &&
             !other->is_written)
-            return error_set(err, ERROR_UNIQUE_KEY, "unique index constraint violation");
+            return claim_refuse(&claims[i], err);
     }
     return true;
 }

@@ -200,8 +200,13 @@ static void point_answer(struct mongo_point *point, const struct error *err)
     struct inserting inserting = {.call = point->call, .name = point->name};
 
     buf_init(&inserting.errors, MONGO_BSON_BYTES_MAX);
-    if (err)
-        error_add(&inserting, 0, &point->op.id, err);
+    if (err) {
+        struct error told = *err;
+
+        mongo_duplicate_tell(point->call, &point->collection, &point->name, point->op.document,
+                             &told);
+        error_add(&inserting, 0, &point->op.id, &told);
+    }
     answer_append(point->call, !err, &inserting.errors);
     buf_done(&inserting.errors);
 }
