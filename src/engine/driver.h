@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "engine/engine.h"
+#include "engine/upkeep.h"
 
 struct engine_driver {
     const char *scheme; /* "rocksdb" of rocksdb:... */
@@ -58,13 +59,20 @@ struct engine_driver {
                        struct error *err);
 
     /* What follows may be NULL. */
+    bool (*snapshot_keep)(struct engine_snapshot *snapshot, int64_t ms,
+                          struct error *err); /* NULL: they live as long as they are held */
+    bool (*upkeep)(struct engine *engine, struct engine_upkeep *ret_upkeep); /* NULL: not known */
     bool (*load)(struct engine *engine, struct engine_section *sections, size_t count,
                  struct error *err);                /* NULL: it cannot */
     bool (*can_load)(const struct engine *engine);  /* NULL: as load is there or not */
+    bool (*is_here)(const struct engine *engine);   /* NULL: as ping is there or not */
     void (*mask)(struct slice url, struct buf *to); /* NULL: the URL holds no secret */
     bool (*ping)(struct engine *engine, int64_t ms_max, struct error *err); /* NULL: it is here */
     void (*interrupt)(struct engine *engine, bool on); /* NULL: its calls do not hang */
     bool (*serves)(const struct engine *engine, struct error *err); /* NULL: always */
+    bool (*fails_over)(const struct engine *engine);                /* NULL: never */
+    bool (*has_lost)(const struct engine *engine);                  /* NULL: nothing */
+    bool (*loss_accept)(struct engine *engine, struct error *err);  /* NULL: nothing to be done */
 };
 
 struct engine {

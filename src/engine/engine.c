@@ -1,6 +1,7 @@
 /* The door to the drivers: picks one by the scheme of the URL and checks what no driver should have
  * to check again. */
 #include "engine/driver.h"
+#include "engine/keep.h"
 
 static const struct engine_driver *const drivers[] = {
     &engine_driver_rocksdb,
@@ -102,6 +103,14 @@ bool engine_snapshot_new(struct engine *engine, struct engine_snapshot **ret_sna
     return true;
 }
 
+bool engine_snapshot_keep(struct engine_snapshot *snapshot, int64_t ms, struct error *err)
+{
+    const struct engine_driver *driver = snapshot->engine->driver;
+
+    assert(ms > 0);
+    return !driver->snapshot_keep || driver->snapshot_keep(snapshot, ms, err);
+}
+
 void engine_snapshot_free(struct engine_snapshot *snapshot)
 {
     if (snapshot)
@@ -201,6 +210,13 @@ bool engine_write(struct engine *engine, struct engine_section *sections, size_t
     return count == 0 || engine->driver->write(engine, sections, count, err);
 }
 
+bool engine_is_here(const struct engine *engine)
+{
+    if (engine->driver->is_here)
+        return engine->driver->is_here(engine);
+    return !engine->driver->ping;
+}
+
 bool engine_can_load(const struct engine *engine)
 {
     if (engine->driver->can_load)
@@ -236,6 +252,11 @@ bool engine_backup(struct engine *engine, struct slice directory, struct error *
     return engine->driver->backup(engine, directory, err);
 }
 
+bool engine_upkeep(struct engine *engine, struct engine_upkeep *ret_upkeep)
+{
+    return engine->driver->upkeep && engine->driver->upkeep(engine, ret_upkeep);
+}
+
 bool engine_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
                        struct error *err)
 {
@@ -269,4 +290,19 @@ void engine_interrupt(struct engine *engine, bool on)
 bool engine_serves(const struct engine *engine, struct error *err)
 {
     return !engine->driver->serves || engine->driver->serves(engine, err);
+}
+
+bool engine_fails_over(const struct engine *engine)
+{
+    return engine->driver->fails_over && engine->driver->fails_over(engine);
+}
+
+bool engine_has_lost(const struct engine *engine)
+{
+    return engine->driver->has_lost && engine->driver->has_lost(engine);
+}
+
+bool engine_loss_accept(struct engine *engine, struct error *err)
+{
+    return !engine->driver->loss_accept || engine->driver->loss_accept(engine, err);
 }

@@ -57,6 +57,10 @@ struct engine_options {
     int64_t snapshot_ms_max;   /* postgresql: a snapshot older than this is let go; 0: 30 s */
     int64_t connect_ms_max;   /* postgresql: connecting, and reconnecting, gives up after; 0: 5 s */
     uint32_t connections_max; /* postgresql: pool size; 0: 8 */
+    /* postgresql: a write whose server is gone waits so long for a standby to take over before it
+     * is told that its outcome is not known; 0: no longer than for any other server. */
+    int64_t failover_ms;
+    bool accept_loss; /* opens a node whose server has lost acknowledged writes */
     struct engine_watch watch;
 };
 
@@ -66,7 +70,7 @@ struct engine_options {
  *     memory:                     gone when closed
  *     postgresql://host/database  as libpq reads it
  *
- * ERROR_STORE_URL, _IN_USE, _FOREIGN, _VERSION, _CORRUPT, _UNAVAILABLE, _IO. */
+ * ERROR_STORE_URL, _IN_USE, _FOREIGN, _VERSION, _CORRUPT, _UNAVAILABLE, _IO, _LOST. */
 NODISCARD bool engine_open(struct slice url, const struct engine_options *options,
                            struct engine **ret_engine, struct error *err);
 
@@ -144,6 +148,10 @@ NODISCARD bool engine_snapshot_new(struct engine *engine, struct engine_snapshot
 void engine_snapshot_free(struct engine_snapshot *snapshot); /* NULL is fine */
 CLEANUP_FN(struct engine_snapshot *, engine_snapshot_free)
 
+/* Does a snapshot of it wait for nobody? Else (postgresql:) it takes a connection, which may have
+ * to be waited for, and nothing is ever read from memory alone. */
+bool engine_is_here(const struct engine *engine);
+
 /* Reads one key, in a snapshot or (NULL) as of now. Reading a partition that does not exist is
  * ERROR_PARTITION_UNKNOWN where the driver can tell for free, else an absent key. */
 NODISCARD bool engine_get(struct engine *engine, struct engine_snapshot *snapshot,
@@ -208,10 +216,10 @@ struct engine_section {
  * and sections are sorted by partition.
  *
  * ERROR_FENCED: nothing was written; the sections that were shut out say so, and the caller may
- * write the others again without them. ERROR_STORE_FULL, ERROR_STORE_UNAVAILABLE: nothing was
- * written, later writes may succeed. Any other failure: it is not known whether the batch is
- * there, and the engine refuses further writes (ERROR_STORE_POISONED) until it is closed and
- * opened again. postgresql: finds out by itself where it can. */
+ * write the others again without them. ERROR_STORE_FULL, _UNAVAILABLE, _UNREPLICATED, _LOST:
+ * nothing was written, later writes may succeed. Any other failure: it is not known whether the
+ * batch is there, and the engine refuses further writes (ERROR_STORE_POISONED) until it is closed
+ * and opened again. postgresql: finds out by itself where it can. */
 NODISCARD bool engine_write(struct engine *engine, struct engine_section *sections, size_t count,
                             struct error *err);
 
@@ -249,6 +257,11 @@ struct engine_statistics {
     uint64_t reads, writes;  /* calls */
     uint64_t bytes_written;  /* keys and values handed to engine_write */
     uint64_t reconnects;     /* postgresql: */
+    double backlog;          /* work put off, such as merging files, as a part of what makes writes
+                                wait; 0: none, or not known */
+    bool lost;               /* postgresql: acknowledged writes are gone; nothing is served */
+    bool replicated;         /* postgresql: commits wait for a standby */
+    uint32_t timeline;       /* postgresql: of the primary; 0: there is none */
 };
 
 NODISCARD bool engine_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
@@ -263,6 +276,14 @@ NODISCARD bool engine_ping(struct engine *engine, int64_t ms_max, struct error *
  * is not known), and so does every further one, until it is off again. Only of engines whose calls
  * can wait for another machine. */
 void engine_interrupt(struct engine *engine, bool on);
+
+/* Can another server take its place when it fails? Then it is worth waiting for. */
+bool engine_fails_over(const struct engine *engine);
+
+/* It was opened with accept_loss, and writes that were acknowledged are gone. Once whoever opened
+ * it has seen to it that nothing of them is given out again, the loss is accepted. */
+bool engine_has_lost(const struct engine *engine);
+NODISCARD bool engine_loss_accept(struct engine *engine, struct error *err);
 
 /* Does it take calls? True but of a guarded node (guard.h) that is down or paused; err says which
  * it is then and why. Waits for nothing. */

@@ -17,6 +17,7 @@ enum {
     WRITE_HANG_MS = 10000,
     BACKOFF_MS_MAX = 1000,
     SUSPECT_CALLS = 8,
+    FAILOVER_CALLS = 16,
     FAULT_LOG_MS = 60000,
     IDLE_MS = 10000,
     ROOM_BYTES = 16 * 1024 * 1024,
@@ -80,6 +81,8 @@ static void options_settle(struct engine_guard_options *options)
     options->write_hang_ms = options->write_hang_ms ? options->write_hang_ms : WRITE_HANG_MS;
     options->backoff_ms_max = options->backoff_ms_max ? options->backoff_ms_max : BACKOFF_MS_MAX;
     options->suspect_calls = options->suspect_calls ? options->suspect_calls : SUSPECT_CALLS;
+    options->failover_calls = options->failover_calls ? options->failover_calls : FAILOVER_CALLS;
+    options->inner.failover_ms = options->failover_ms;
     if (!options->open)
         options->open = default_open;
 }
@@ -109,6 +112,7 @@ struct engine *engine_guard_new(const struct engine_guard_options *options)
     error_set(&guard->reason, ERROR_NODE_DOWN, "it was not opened yet");
     mutex_init(&guard->lock);
     condition_init(&guard->wake);
+    condition_init(&guard->back);
     return &guard->base;
 }
 
@@ -122,6 +126,7 @@ struct engine *engine_guard_around(const struct engine_guard_options *options, s
     guard->inner = inner;
     guard->broken = false;
     guard->reason = (struct error){0};
+    atomic_store(&guard->fails_over, engine_fails_over(inner));
     atomic_store(&guard->down, false);
     return engine;
 }
@@ -228,6 +233,7 @@ static void go_down(struct guard *guard, const struct error *err)
         if (was_up) {
             guard->downs++;
             guard->since_ms = clock_read_wall_ms(guard->clock);
+            atomic_store(&guard->down_at_ms, clock_monotonic_ms());
             guard->backoff_ms = guard->options.probe_ms;
             guard->attempt_at_ms = clock_read_monotonic_ms(guard->clock) + guard->backoff_ms;
             condition_signal(&guard->wake); /* it has another pause now */
@@ -259,8 +265,11 @@ static void go_up(struct guard *guard)
     WITH_LOCK (&guard->lock) {
         atomic_store(&guard->doubt, false);
         atomic_store(&guard->hurry, false);
+        atomic_store(&guard->fails_over, engine_fails_over(guard->inner));
         atomic_store(&guard->down, false);
+        atomic_store(&guard->accepts, false);
         guard->since_ms = clock_read_wall_ms(guard->clock);
+        condition_broadcast(&guard->back);
     }
     log_event(guard->options.inner.log, LOG_INFO, "node serves", LOG_TEXT("node", guard->name));
 }
@@ -302,6 +311,7 @@ bool engine_guard_open(struct engine *engine, struct error *err)
             guard->reason = *err;
         return false;
     }
+    atomic_store(&guard->fails_over, engine_fails_over(guard->inner));
     atomic_store(&guard->down, false);
     return true;
 }
@@ -373,18 +383,49 @@ static void watch(struct guard *guard)
     struct error err;
 
     atomic_store(&guard->hurry, false);
-    if (write_hangs(guard, &err) || !ask(guard, doubt, &err))
+    if (write_hangs(guard, &err) || !ask(guard, doubt, &err)) {
         go_down(guard, &err);
-    else
-        room_look(guard);
+        return;
+    }
+    atomic_store(&guard->fails_over, engine_fails_over(guard->inner));
+    room_look(guard);
 }
 
 /* --- Coming back ----------------------------------------------------------------------------- */
+
+/* Opened so that it can be put in order; rejoin does that, and tells the store. */
+static bool loss_reopen(struct guard *guard, struct error *err)
+{
+    bool opened;
+
+    if (guard->inner && !guard->broken && engine_has_lost(guard->inner))
+        return true;
+    guard->options.inner.accept_loss = true;
+    opened = inner_reopen(guard, err);
+    guard->options.inner.accept_loss = false;
+    return opened;
+}
+
+bool engine_guard_accept_loss(struct engine *engine, struct error *err)
+{
+    struct guard *guard = guard_of(engine);
+
+    WITH_LOCK (&guard->lock) {
+        if (!atomic_load(&guard->down) || guard->reason.code != ERROR_STORE_LOST)
+            return error_set(err, ERROR_BAD_REQUEST, "node \"%s\" has lost nothing", guard->name);
+        atomic_store(&guard->accepts, true);
+        guard->attempt_at_ms = 0;
+        condition_signal(&guard->wake);
+    }
+    return true;
+}
 
 static bool heal(struct guard *guard, struct error *err)
 {
     if (write_hangs(guard, err))
         return false;
+    if (atomic_load(&guard->accepts))
+        return loss_reopen(guard, err);
     if (guard->broken || !guard->inner)
         return inner_reopen(guard, err);
     if (!engine_ping(guard->inner, guard->options.hang_ms, err))
@@ -506,6 +547,7 @@ void engine_guard_leave(struct engine *engine)
     WITH_LOCK (&guard->lock) {
         guard->stopping = true;
         condition_signal(&guard->wake);
+        condition_broadcast(&guard->back); /* nobody brings it back any more */
     }
     if (guard->has_thread)
         thread_join(&guard->thread);
@@ -545,6 +587,7 @@ bool engine_guard_status(const struct engine *engine, struct engine_guard_status
         .state = atomic_load(&guard->down) ? ENGINE_GUARD_DOWN : ENGINE_GUARD_SERVING,
         .paused = atomic_load(&guard->paused),
         .refused = atomic_load(&guard->refused),
+        .waited = atomic_load(&guard->waited),
         .inside = guard_inside(guard),
     };
     if (ret_status->state == ENGINE_GUARD_SERVING && since_ms &&
@@ -560,6 +603,8 @@ bool engine_guard_status(const struct engine *engine, struct engine_guard_status
                sizeof ret_status->fault_reason);
         ret_status->since_ms = guard->since_ms;
         ret_status->downs = guard->downs;
+        ret_status->lost =
+            ret_status->state == ENGINE_GUARD_DOWN && guard->reason.code == ERROR_STORE_LOST;
         memcpy(ret_status->reason, guard->reason.message, sizeof ret_status->reason);
     }
     return true;

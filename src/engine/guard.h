@@ -16,6 +16,14 @@
  * go: a read has failed (ERROR_NODE_DOWN), a write is in doubt. From then on nobody is let in until
  * that sign of life has come. Whether the node is down is decided apart from this.
  *
+ * A node whose place another server can take (engine_fails_over) is waited for: calls that find it
+ * down, or that failed without having done anything, are held back and made again when it serves,
+ * for failover_ms since it went down at most, and only so many at a time. A call in a snapshot
+ * cannot be made again.
+ *
+ * A node that has lost acknowledged writes (ERROR_STORE_LOST) stays down until the operator has
+ * accepted that.
+ *
  * Paused is besides all that: by the operator's word every call is turned away (ERROR_NODE_PAUSED)
  * but for one partition, the catalogue's. */
 #pragma once
@@ -37,6 +45,9 @@ struct engine_guard_options {
     int64_t write_hang_ms;  /* a write that runs for so long: down */
     int64_t backoff_ms_max; /* between attempts to bring it back: from probe_ms, doubling */
     size_t suspect_calls;   /* at most so many calls are inside a suspect node */
+
+    int64_t failover_ms;   /* calls wait so long for another server to take over; 0: they do not */
+    size_t failover_calls; /* at most so many do; 0: 16 */
 
     /* Opens the store; NULL: engine_open. */
     bool (*open)(void *context, struct slice url, const struct engine_options *options,
@@ -83,6 +94,14 @@ void engine_guard_tend(struct engine *engine);
  * this reason, and comes back by way of rejoin. Nothing happens to an engine that is no guard. */
 void engine_guard_take_down(struct engine *engine, const struct error *err);
 
+/* By the operator's word: the node goes on without what it has lost. It is opened anew and put in
+ * order (rejoin) soon. ERROR_BAD_REQUEST: it has lost nothing. */
+NODISCARD bool engine_guard_accept_loss(struct engine *engine, struct error *err);
+
+/* Waits as a call would while the node is down and may soon serve again. For threads that may
+ * block. */
+NODISCARD bool engine_guard_await(const struct engine *engine, struct error *err);
+
 /* By the operator's word; running calls end as they will. */
 void engine_guard_pause(struct engine *engine, bool on);
 
@@ -104,6 +123,8 @@ struct engine_guard_status {
     int64_t since_ms;                      /* wall clock: when it began to be so */
     uint64_t downs;                        /* how often it went down */
     uint64_t refused;                      /* calls turned away */
+    uint64_t waited;                       /* calls held back until it served again */
+    bool lost;                             /* down, since acknowledged writes are gone */
     uint64_t inside;                       /* calls, snapshots and iterators now */
     char reason[ERROR_MESSAGE_SIZE];       /* why it is down, or was last */
     bool faults[ENGINE_FAULTS];            /* now */

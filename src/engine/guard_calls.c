@@ -3,6 +3,7 @@
 #include "engine/guard_private.h"
 
 #include "base/memory.h"
+#include "engine/keep.h"
 
 #include <sched.h>
 
@@ -38,13 +39,16 @@ static bool refuse(struct guard *guard, uint32_t partition, enum error_code code
 
 static bool refuse_down(struct guard *guard, uint32_t partition, struct error *err)
 {
+    enum error_code code = ERROR_NODE_DOWN;
     char what[180] = "down";
 
     WITH_LOCK (&guard->lock) {
         if (guard->reason.message[0])
             (void)snprintf(what, sizeof what, "down (%.160s)", guard->reason.message);
+        if (guard->reason.code == ERROR_STORE_LOST)
+            code = ERROR_STORE_LOST;
     }
-    return refuse(guard, partition, ERROR_NODE_DOWN, what, err);
+    return refuse(guard, partition, code, what, err);
 }
 
 static bool is_suspect(const struct guard *guard)
@@ -126,6 +130,7 @@ static void failure_tell(struct guard *guard, uint32_t partition, bool writes, s
         return;
     case ERROR_STORE_POISONED:
     case ERROR_STORE_IN_USE:
+    case ERROR_STORE_LOST:
         guard_doubt(guard);
         error_prefix(err, "node \"%s\"", guard->name);
         return;
@@ -148,6 +153,79 @@ static bool leave(struct guard *guard, struct guard_door *door, uint32_t partiti
         failure_tell(guard, partition, writes, err);
     door_leave(door);
     return done;
+}
+
+/* --- Waiting for another server to take over ------------------------------------------------- */
+
+/* How long one call has been held back, and may be. */
+struct patience {
+    bool counted; /* among those who wait */
+    int64_t deadline_ms;
+};
+
+enum { PATIENCE_LOOK_MS = 10 };
+
+static void patience_done(struct patience *patience, struct guard *guard)
+{
+    if (patience->counted)
+        atomic_fetch_sub(&guard->waiting, 1);
+    patience->counted = false;
+}
+
+/* Would a call that may block wait for the node? Then one that may not is told that what it asks
+ * for is cold, as of any node that has to be asked. */
+static bool is_cold(const struct guard *guard, enum engine_reach reach, const struct error *err)
+{
+    return reach == ENGINE_READ_CACHED && err->code == ERROR_NODE_DOWN &&
+           guard->options.failover_ms && atomic_load(&guard->fails_over) &&
+           !atomic_load(&guard->retired) &&
+           atomic_load(&guard->waiting) < guard->options.failover_calls &&
+           (!atomic_load(&guard->down) ||
+            clock_monotonic_ms() < guard->down_at_ms + guard->options.failover_ms);
+}
+
+/* A call failed and did nothing. Waits until it is worth trying again; false: it is not. */
+static bool patience_wait(struct patience *patience, struct guard *guard, struct error *err)
+{
+    int64_t now_ms = clock_monotonic_ms(), ms_max = guard->options.failover_ms;
+
+    if (err->code != ERROR_NODE_DOWN || !ms_max || guard_kept == guard ||
+        !atomic_load(&guard->fails_over) || atomic_load(&guard->retired))
+        return false;
+    if (!patience->counted) {
+        if (atomic_fetch_add(&guard->waiting, 1) >= guard->options.failover_calls) {
+            atomic_fetch_sub(&guard->waiting, 1);
+            return false;
+        }
+        patience->counted = true;
+        patience->deadline_ms = now_ms + ms_max;
+        atomic_fetch_add_explicit(&guard->waited, 1, memory_order_relaxed);
+    }
+    /* Who comes late to a node that does not come back is not kept waiting. */
+    if (atomic_load(&guard->down))
+        patience->deadline_ms = MIN(patience->deadline_ms, guard->down_at_ms + ms_max);
+    WITH_LOCK (&guard->lock) {
+        if (!guard->kept || guard->stopping)
+            return false;
+        if (now_ms < patience->deadline_ms)
+            condition_wait_until(&guard->back, &guard->lock, now_ms + PATIENCE_LOOK_MS);
+    }
+    return now_ms < patience->deadline_ms;
+}
+
+bool engine_guard_await(const struct engine *engine, struct error *err)
+{
+    struct patience patience = {0};
+    struct guard *guard;
+    bool serves;
+
+    if (engine->driver != &guard_driver)
+        return engine_serves(engine, err);
+    guard = guard_of(engine);
+    while (!(serves = engine_serves(engine, err)) && patience_wait(&patience, guard, err))
+        ;
+    patience_done(&patience, guard);
+    return serves;
 }
 
 static void write_begin(struct guard *guard)
@@ -199,6 +277,19 @@ static bool guard_statistics(struct engine *engine, struct engine_statistics *re
                  engine_statistics(guard->inner, ret_statistics, err), err);
 }
 
+static bool guard_upkeep(struct engine *engine, struct engine_upkeep *ret_upkeep)
+{
+    struct guard *guard = guard_of(engine);
+    struct guard_door *door;
+    struct error err;
+    bool known;
+
+    if (!enter(guard, PARTITION_ASKED, &door, &err))
+        return false;
+    known = engine_upkeep(guard->inner, ret_upkeep);
+    return leave(guard, door, PARTITION_ASKED, false, true, &err) && known;
+}
+
 static bool guard_serves(const struct engine *engine, struct error *err)
 {
     struct guard *guard = guard_of(engine);
@@ -209,6 +300,28 @@ static bool guard_serves(const struct engine *engine, struct error *err)
         return refuse_down(guard, PARTITION_NONE, err);
     return !atomic_load(&guard->paused) ||
            error_set(err, ERROR_NODE_PAUSED, "node \"%s\" is paused by the operator", guard->name);
+}
+
+static bool guard_fails_over(const struct engine *engine)
+{
+    return atomic_load(&guard_of(engine)->fails_over);
+}
+
+/* Both for whoever puts the node in order: nobody else is let in. */
+static bool guard_has_lost(const struct engine *engine)
+{
+    struct guard *guard = guard_of(engine);
+
+    return guard->inner && engine_has_lost(guard->inner);
+}
+
+static bool guard_loss_accept(struct engine *engine, struct error *err)
+{
+    struct guard *guard = guard_of(engine);
+    struct guard_door *door;
+
+    return enter(guard, PARTITION_ASKED, &door, err) &&
+           leave(guard, door, PARTITION_ASKED, true, engine_loss_accept(guard->inner, err), err);
 }
 
 /* --- Partitions ------------------------------------------------------------------------------ */
@@ -265,20 +378,31 @@ static bool guard_snapshot_new(struct engine *engine, struct engine_snapshot **r
                                struct error *err)
 {
     struct guard *guard = guard_of(engine);
-    struct engine_snapshot *inner;
+    struct patience patience = {0};
+    struct engine_snapshot *inner = NULL;
     struct guard_snapshot *snapshot;
     struct guard_door *door;
 
-    if (!enter(guard, PARTITION_NONE, &door, err))
+    do {
+        if (enter(guard, PARTITION_NONE, &door, err) &&
+            !engine_snapshot_new(guard->inner, &inner, err))
+            (void)leave(guard, door, PARTITION_NONE, false, false, err);
+    } while (!inner && patience_wait(&patience, guard, err));
+    patience_done(&patience, guard);
+    if (!inner)
         return false;
-    if (!engine_snapshot_new(guard->inner, &inner, err))
-        return leave(guard, door, PARTITION_NONE, false, false, err);
     snapshot = MEMORY_NEW(struct guard_snapshot);
     snapshot->base.engine = engine;
     snapshot->inner = inner;
     snapshot->door = door;
     *ret_snapshot = &snapshot->base;
     return true;
+}
+
+/* It is inside already, as long as it lives. */
+static bool guard_snapshot_keep(struct engine_snapshot *base, int64_t ms, struct error *err)
+{
+    return engine_snapshot_keep(((struct guard_snapshot *)base)->inner, ms, err);
 }
 
 static void guard_snapshot_free(struct engine_snapshot *base)
@@ -296,13 +420,24 @@ static bool guard_get(struct engine *engine, struct engine_snapshot *snapshot, u
                       struct engine_value *ret_value, struct error *err)
 {
     struct guard *guard = guard_of(engine);
+    struct patience patience = {0};
     struct guard_door *door;
+    bool done;
 
-    return enter(guard, partition, &door, err) &&
-           leave(guard, door, partition, false,
-                 engine_get(guard->inner, snapshot_inner(snapshot), partition, key, reach, arena,
-                            ret_value, err),
-                 err);
+    do {
+        done = enter(guard, partition, &door, err) &&
+               leave(guard, door, partition, false,
+                     engine_get(guard->inner, snapshot_inner(snapshot), partition, key, reach,
+                                arena, ret_value, err),
+                     err);
+    } while (!done && !snapshot && reach != ENGINE_READ_CACHED &&
+             patience_wait(&patience, guard, err));
+    patience_done(&patience, guard);
+    if (!done && !snapshot && is_cold(guard, reach, err)) {
+        *ret_value = (struct engine_value){.found = ENGINE_COLD};
+        return true;
+    }
+    return done;
 }
 
 static bool guard_multi_get(struct engine *engine, struct engine_snapshot *snapshot,
@@ -311,13 +446,25 @@ static bool guard_multi_get(struct engine *engine, struct engine_snapshot *snaps
                             struct engine_value *ret_values, struct error *err)
 {
     struct guard *guard = guard_of(engine);
+    struct patience patience = {0};
     struct guard_door *door;
+    bool done;
 
-    return enter(guard, partition, &door, err) &&
-           leave(guard, door, partition, false,
-                 engine_multi_get(guard->inner, snapshot_inner(snapshot), partition, keys, count,
-                                  reach, arena, ret_values, err),
-                 err);
+    do {
+        done = enter(guard, partition, &door, err) &&
+               leave(guard, door, partition, false,
+                     engine_multi_get(guard->inner, snapshot_inner(snapshot), partition, keys,
+                                      count, reach, arena, ret_values, err),
+                     err);
+    } while (!done && !snapshot && reach != ENGINE_READ_CACHED &&
+             patience_wait(&patience, guard, err));
+    patience_done(&patience, guard);
+    if (!done && !snapshot && is_cold(guard, reach, err)) {
+        for (size_t i = 0; i < count; i++)
+            ret_values[i] = (struct engine_value){.found = ENGINE_COLD};
+        return true;
+    }
+    return done;
 }
 
 static bool guard_iterator_new(struct engine *engine, struct engine_snapshot *snapshot,
@@ -326,15 +473,21 @@ static bool guard_iterator_new(struct engine *engine, struct engine_snapshot *sn
                                struct error *err)
 {
     struct guard *guard = guard_of(engine);
-    struct engine_iterator *inner;
+    struct patience patience = {0};
+    struct engine_iterator *inner = NULL;
     struct guard_iterator *iterator;
     struct guard_door *door;
 
-    if (!enter(guard, partition, &door, err))
+    do {
+        if (enter(guard, partition, &door, err) &&
+            !engine_iterator_new(guard->inner, snapshot_inner(snapshot), partition, range,
+                                 backwards, reach, &inner, err))
+            (void)leave(guard, door, partition, false, false, err);
+    } while (!inner && !snapshot && reach != ENGINE_READ_CACHED &&
+             patience_wait(&patience, guard, err));
+    patience_done(&patience, guard);
+    if (!inner)
         return false;
-    if (!engine_iterator_new(guard->inner, snapshot_inner(snapshot), partition, range, backwards,
-                             reach, &inner, err))
-        return leave(guard, door, partition, false, false, err);
     iterator = MEMORY_NEW(struct guard_iterator);
     iterator->base.engine = engine;
     iterator->inner = inner;
@@ -422,10 +575,9 @@ static bool sections_put(const struct engine_section *sections, size_t count)
     return false;
 }
 
-static bool guard_write(struct engine *engine, struct engine_section *sections, size_t count,
-                        struct error *err)
+static bool write_once(struct guard *guard, struct engine_section *sections, size_t count,
+                       struct error *err)
 {
-    struct guard *guard = guard_of(engine);
     uint32_t partition = sections_partition(guard, sections, count);
     struct guard_door *door;
     bool written;
@@ -442,6 +594,20 @@ static bool guard_write(struct engine *engine, struct engine_section *sections, 
     return leave(guard, door, partition, true, written, err);
 }
 
+static bool guard_write(struct engine *engine, struct engine_section *sections, size_t count,
+                        struct error *err)
+{
+    struct guard *guard = guard_of(engine);
+    struct patience patience = {0};
+    bool written;
+
+    while (!(written = write_once(guard, sections, count, err)) &&
+           patience_wait(&patience, guard, err))
+        ;
+    patience_done(&patience, guard);
+    return written;
+}
+
 /* A node that is down cannot; whatever is done instead fails by name. */
 static bool guard_can_load(const struct engine *engine)
 {
@@ -454,6 +620,20 @@ static bool guard_can_load(const struct engine *engine)
         return false;
     can = engine_can_load(guard->inner);
     return leave(guard, door, PARTITION_ASKED, false, true, &err) && can;
+}
+
+/* The same: whoever may wait finds out what is wrong. */
+static bool guard_is_here(const struct engine *engine)
+{
+    struct guard *guard = guard_of(engine);
+    struct guard_door *door;
+    struct error err;
+    bool here;
+
+    if (!enter(guard, PARTITION_ASKED, &door, &err))
+        return false;
+    here = engine_is_here(guard->inner);
+    return leave(guard, door, PARTITION_ASKED, false, true, &err) && here;
 }
 
 static bool guard_load(struct engine *engine, struct engine_section *sections, size_t count,
@@ -493,6 +673,7 @@ static void guard_close(struct engine *engine)
     explicit_bzero(guard->url, strlen(guard->url));
     memory_free(guard->url);
     condition_done(&guard->wake);
+    condition_done(&guard->back);
     mutex_done(&guard->lock);
     memory_free(guard);
 }
@@ -508,6 +689,7 @@ const struct engine_driver guard_driver = {
     .partition_list = guard_partition_list,
     .snapshot_new = guard_snapshot_new,
     .snapshot_free = guard_snapshot_free,
+    .snapshot_keep = guard_snapshot_keep,
     .get = guard_get,
     .multi_get = guard_multi_get,
     .iterator_new = guard_iterator_new,
@@ -517,9 +699,14 @@ const struct engine_driver guard_driver = {
     .write = guard_write,
     .load = guard_load,
     .can_load = guard_can_load,
+    .is_here = guard_is_here,
     .range_drop = guard_range_drop,
     .range_size = guard_range_size,
     .backup = guard_backup,
     .statistics = guard_statistics,
+    .upkeep = guard_upkeep,
     .serves = guard_serves,
+    .fails_over = guard_fails_over,
+    .has_lost = guard_has_lost,
+    .loss_accept = guard_loss_accept,
 };

@@ -43,12 +43,16 @@ struct guard {
      * up waiting beside; while they are the same nobody else is let in. */
     atomic_uint_fast64_t ping, ping_silent;
     atomic_int_fast64_t ping_since_ms, write_since_ms; /* monotonic; 0: none under way */
-    atomic_uint_fast64_t refused;
+    atomic_uint_fast64_t refused, waited;
+    atomic_size_t waiting;          /* calls held back now */
+    atomic_int_fast64_t down_at_ms; /* monotonic: since when it is down */
+    atomic_bool fails_over;         /* the engine behind said so when it was last well */
+    atomic_bool accepts;            /* the operator accepts what it has lost */
 
     struct guard_fault faults[ENGINE_FAULTS];
 
-    struct mutex lock; /* under it: the rest */
-    struct condition wake;
+    struct mutex lock;           /* under it: the rest */
+    struct condition wake, back; /* of the keeper; of calls held back */
     struct error reason;
     struct error fault_reason;
     uint64_t full_free; /* bytes that were free when it got full */

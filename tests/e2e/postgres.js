@@ -18,19 +18,67 @@ function unprivileged() {
 
 export class Postgres {
   static async start(t) {
+    const postgres = Postgres.#place(t);
+    postgres.#run('initdb', ['-D', join(postgres.directory, 'data'), '-U', 'orrery', '-A', 'trust', '-E', 'UTF8',
+      '--locale=C', '--no-sync']);
+    await postgres.resume();
+    return postgres;
+  }
+
+  // A server that follows another by streaming; commits of the other wait for it if it is named there.
+  static async standby(t, of, name) {
+    const postgres = Postgres.#place(t);
+    await postgres.follow(of, name);
+    return postgres;
+  }
+
+  static #place(t) {
     const postgres = new Postgres();
     postgres.directory = mkdtempSync(join(tmpdir(), 'orrery-pg-'));
     postgres.identity = unprivileged();
     if (asRoot) chownSync(postgres.directory, postgres.identity.uid, postgres.identity.gid);
-    execFileSync(join(programs, 'initdb'), ['-D', join(postgres.directory, 'data'), '-U', 'orrery', '-A', 'trust',
-      '-E', 'UTF8', '--locale=C', '--no-sync'], { stdio: 'ignore', cwd: postgres.directory, ...postgres.identity });
+    postgres.url = `postgresql://orrery@/postgres?host=${encodeURIComponent(postgres.directory)}`;
     t.after(async () => {
       await postgres.stop('SIGQUIT');
       rmSync(postgres.directory, { recursive: true, force: true });
     });
-    await postgres.resume();
-    postgres.url = `postgresql://orrery@/postgres?host=${encodeURIComponent(postgres.directory)}`;
     return postgres;
+  }
+
+  #run(program, args) {
+    return execFileSync(join(programs, program), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: this.directory, ...this.identity }).trim();
+  }
+
+  // Made anew from another server, at its own place.
+  async follow(of, name) {
+    rmSync(join(this.directory, 'data'), { recursive: true, force: true });
+    this.#run('pg_basebackup', ['-D', join(this.directory, 'data'), '-R', '-c', 'fast', '--no-sync',
+      '-d', `host=${of.directory} user=orrery application_name=${name}`]);
+    await this.resume();
+  }
+
+  // The first field of the first row.
+  query(sql) {
+    return this.#run('psql', ['-h', this.directory, '-U', 'orrery', '-d', 'postgres', '-qAtX', '-c', sql]);
+  }
+
+  // Sets something while the server runs, and waits until it holds.
+  async set(name, value) {
+    this.query(`ALTER SYSTEM SET ${name} = '${value}'`);
+    this.query('SELECT pg_reload_conf()');
+    while (this.query(`SHOW ${name}`) !== value) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+
+  // Commits wait for the standby of this name from now on.
+  async synchronous(name) {
+    await this.set('synchronous_standby_names', name);
+    while (name && this.query("SELECT count(*) FROM pg_stat_replication WHERE sync_state <> 'async'") === '0')
+      await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+
+  promote() {
+    this.#run('pg_ctl', ['promote', '-D', join(this.directory, 'data')]);
   }
 
   async resume() {
@@ -39,18 +87,23 @@ export class Postgres {
       ...this.identity });
     let log = '';
     this.process.stderr.on('data', (bytes) => (log += bytes));
-    while (!log.includes('ready to accept connections')) {
+    while (!/ready to accept (read-only )?connections/.test(log)) {
       if (this.process.exitCode !== null) throw new Error(log);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
 
   async stop(signal = 'SIGINT') {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return;
     const ended = once(this.process, 'close');
     this.process.kill(signal);
     await ended;
   }
+}
+
+// The URL of a node that any of these servers may be the primary of.
+export function urlOf(...servers) {
+  return `postgresql://orrery@/postgres?host=${servers.map((server) => encodeURIComponent(server.directory)).join(',')}`;
 }
 
 // Answers the start of a session as a server of that version would, and nothing more.

@@ -29,7 +29,8 @@ struct postgres {
     pid_t watchdog;
     int watchdog_pipe; /* write end: the pids of the servers */
     unsigned databases;
-    char database[32], url[200], socket[128], answer[256];
+    char database[32], url[800], socket[128], answer[256];
+    char followed[200]; /* the connection of a standby */
 };
 
 static void sleep_ms(long ms)
@@ -152,17 +153,32 @@ static void user_find(struct postgres *postgres)
     give_up(postgres, "no user to run the server as");
 }
 
+static void child_finish(const struct postgres *postgres, const char *const *arguments)
+{
+    pid_t child = child_start(postgres, arguments);
+    int status;
+
+    if (waitpid(child, &status, 0) != child || status != 0)
+        give_up(postgres, arguments[0]);
+}
+
 static void cluster_make(const struct postgres *postgres)
 {
     const char *arguments[] = {"initdb", "-D",         "data",      "-U",
                                "orrery", "-A",         "trust",     "-E",
                                "UTF8",   "--locale=C", "--no-sync", "--no-instructions",
                                NULL};
-    pid_t child = child_start(postgres, arguments);
-    int status;
 
-    if (waitpid(child, &status, 0) != child || status != 0)
-        give_up(postgres, "initdb failed");
+    child_finish(postgres, arguments);
+}
+
+static void cluster_copy(const struct postgres *postgres)
+{
+    const char *arguments[] = {"pg_basebackup",    "-D", "data", "-d",
+                               postgres->followed, "-R", "-c",   "fast",
+                               "--no-sync",        NULL};
+
+    child_finish(postgres, arguments);
 }
 
 /* --- Starting and stopping ------------------------------------------------------------------- */
@@ -233,7 +249,7 @@ struct postgres *postgres_start(bool fsync)
     return postgres_start_with(fsync, none);
 }
 
-struct postgres *postgres_start_with(bool fsync, const char *const *settings)
+static struct postgres *postgres_new(bool fsync, const char *const *settings)
 {
     struct postgres *postgres = MEMORY_NEW(struct postgres);
 
@@ -243,8 +259,34 @@ struct postgres *postgres_start_with(bool fsync, const char *const *settings)
     snprintf(postgres->socket, sizeof postgres->socket, "%s/.s.PGSQL.5432", postgres->scratch.path);
     watchdog_start(postgres);
     user_find(postgres);
+    return postgres;
+}
+
+struct postgres *postgres_start_with(bool fsync, const char *const *settings)
+{
+    struct postgres *postgres = postgres_new(fsync, settings);
+
     cluster_make(postgres);
     postgres_restart(postgres);
+    return postgres;
+}
+
+void postgres_restart_standby(struct postgres *postgres, struct postgres *of, const char *name)
+{
+    assert(postgres->server == 0);
+    scratch_remove(scratch_path(&postgres->scratch, "data"));
+    memcpy(postgres->database, of->database, sizeof postgres->database);
+    snprintf(postgres->followed, sizeof postgres->followed,
+             "host=%s user=orrery application_name=%s", of->scratch.path, name);
+    cluster_copy(postgres);
+    postgres_restart(postgres);
+}
+
+struct postgres *postgres_start_standby(struct postgres *of, const char *name)
+{
+    struct postgres *postgres = postgres_new(of->fsync, of->settings);
+
+    postgres_restart_standby(postgres, of, name);
     return postgres;
 }
 
@@ -296,6 +338,62 @@ const char *postgres_query(struct postgres *postgres, const char *sql)
 {
     query_run(postgres, postgres->database, sql);
     return postgres->answer;
+}
+
+void postgres_promote(struct postgres *postgres)
+{
+    query_run(postgres, "postgres", "SELECT pg_promote(true, 60)");
+    if (strcmp(postgres->answer, "t") != 0)
+        give_up(postgres, "it was not promoted");
+}
+
+/* Says it and waits until the server has read it. */
+static void setting_set(struct postgres *postgres, const char *name, const char *value)
+{
+    char sql[320], look[320];
+
+    snprintf(sql, sizeof sql, "ALTER SYSTEM SET %s = '%s'", name, value);
+    query_run(postgres, "postgres", sql);
+    query_run(postgres, "postgres", "SELECT pg_reload_conf()");
+    snprintf(look, sizeof look, "SELECT current_setting('%s') = '%s'", name, value);
+    do {
+        sleep_ms(POLL_MS);
+        query_run(postgres, "postgres", look);
+    } while (strcmp(postgres->answer, "t") != 0);
+}
+
+void postgres_follow(struct postgres *postgres, bool on)
+{
+    setting_set(postgres, "primary_conninfo", on ? postgres->followed : "");
+    do {
+        sleep_ms(POLL_MS);
+        query_run(postgres, "postgres", "SELECT count(*) > 0 FROM pg_stat_wal_receiver");
+    } while (strcmp(postgres->answer, on ? "t" : "f") != 0);
+}
+
+void postgres_synchronous(struct postgres *postgres, const char *names)
+{
+    setting_set(postgres, "synchronous_standby_names", names);
+    /* A standby that is named counts when its next message comes. */
+    while (*names) {
+        query_run(postgres, "postgres",
+                  "SELECT count(*) > 0 FROM pg_stat_replication WHERE sync_state <> 'async'");
+        if (strcmp(postgres->answer, "t") == 0)
+            return;
+        sleep_ms(POLL_MS);
+    }
+}
+
+const char *postgres_url_of(struct postgres *const *servers, size_t count)
+{
+    struct postgres *first = servers[0];
+    size_t len = (size_t)snprintf(first->url, sizeof first->url,
+                                  "postgresql://orrery:secret@/%s?host=", first->database);
+
+    for (size_t i = 0; i < count && len < sizeof first->url; i++)
+        len += (size_t)snprintf(first->url + len, sizeof first->url - len, "%s%s", i ? "," : "",
+                                servers[i]->scratch.path);
+    return first->url;
 }
 
 const char *postgres_fresh_url(struct postgres *postgres)

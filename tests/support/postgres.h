@@ -20,11 +20,26 @@ enum postgres_stop {
 struct postgres *postgres_start(bool fsync);
 /* The same with settings `name=value` of its own, ended by NULL; borrowed while it is there. */
 struct postgres *postgres_start_with(bool fsync, const char *const *settings);
+/* A standby that follows another server, streaming, under this name; it has all of its databases.
+ * fsync as the other. */
+struct postgres *postgres_start_standby(struct postgres *of, const char *name);
 void postgres_free(struct postgres *postgres); /* NULL is fine */
 CLEANUP_FN(struct postgres *, postgres_free)
 
 void postgres_stop(struct postgres *postgres, enum postgres_stop how);
 void postgres_restart(struct postgres *postgres);
+
+/* A server that is stopped comes back at its place as a standby of another, made anew from it. */
+void postgres_restart_standby(struct postgres *postgres, struct postgres *of, const char *name);
+/* Makes a standby a primary, on a timeline of its own. */
+void postgres_promote(struct postgres *postgres);
+/* A standby no longer follows, or does again: what is committed meanwhile it does not have. */
+void postgres_follow(struct postgres *postgres, bool on);
+/* Commits wait for the standbys of these names, "" for none, as synchronous_standby_names. */
+void postgres_synchronous(struct postgres *postgres, const char *names);
+
+/* The URL of the database that was made last, by the sockets of several servers. */
+const char *postgres_url_of(struct postgres *const *servers, size_t count);
 
 /* The URL of a new, empty database, with the password "secret"; lives until the next call. */
 const char *postgres_fresh_url(struct postgres *postgres);

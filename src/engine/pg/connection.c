@@ -30,7 +30,10 @@ struct pg_connection {
     PGconn *native;
     const struct pg_settings *settings;
     bool broken;
-    bool silent;         /* broken, because an answer did not come: asking again is of no use */
+    bool silent; /* broken, because an answer did not come: asking again is of no use */
+    bool alone;  /* a wait for a standby was cancelled */
+    int64_t opened_ms;
+    struct pg_server server;
     int64_t deadline_ms; /* pg_run waits no longer than this; 0: as long as it is told */
 
     struct queued *queue; /* owned; what waits for pg_run */
@@ -87,6 +90,7 @@ static enum error_code state_code(const char *state)
         {PG_STATE_UNKNOWN, ERROR_PARTITION_UNKNOWN},
         {PG_STATE_FENCED, ERROR_FENCED},
         {PG_STATE_FOREIGN, ERROR_STORE_FOREIGN},
+        {PG_STATE_ALONE, ERROR_STORE_UNREPLICATED},
         {"42P01", ERROR_PARTITION_UNKNOWN},      /* undefined_table */
         {"53100", ERROR_STORE_FULL},             /* disk_full */
         {"57014", ERROR_TIMED_OUT},              /* query_canceled: statement_timeout */
@@ -204,13 +208,25 @@ bool pg_server_version_check(int version, struct error *err)
                      version / 10000, version % 10000, PG_SERVER_MIN / 10000);
 }
 
-/* libpq takes the last of what is said twice, so the URL overrides what we would choose. */
-static PGconn *native_start(const struct pg_settings *settings)
+/* libpq takes the last of what is said twice, so the URL overrides what we would choose, and one
+ * host of it is said behind it. Which of them is the primary is found out by us: libpq's
+ * target_session_attrs takes the first that can be written to, which may be an old one. Several
+ * hosts need one name and port each (an empty one stands for what the library has built in). */
+static PGconn *native_start(const struct pg_settings *settings, const struct pg_host *host)
 {
     struct pg_number timeout;
-    const char *names[] = {
-        "fallback_application_name", "keepalives_idle", "keepalives_interval", "keepalives_count",
-        "tcp_user_timeout",          "dbname",          "client_encoding",     NULL};
+    const char *names[] = {"fallback_application_name",
+                           "keepalives_idle",
+                           "keepalives_interval",
+                           "keepalives_count",
+                           "tcp_user_timeout",
+                           "dbname",
+                           "client_encoding",
+                           "target_session_attrs",
+                           "host",
+                           "hostaddr",
+                           "port",
+                           NULL};
     const char *values[] = {"orrery",
                             "10",
                             "5",
@@ -218,6 +234,10 @@ static PGconn *native_start(const struct pg_settings *settings)
                             pg_number(&timeout, (uint64_t)settings->statement_ms_max).data,
                             settings->url,
                             "UTF8",
+                            "any",
+                            host->name ? host->name : "",
+                            host->address ? host->address : "",
+                            host->port ? host->port : "",
                             NULL};
 
     return PQconnectStartParams(names, values, 1);
@@ -241,6 +261,78 @@ static bool connection_establish(struct pg_connection *connection, int64_t deadl
     }
     return true;
 }
+
+/* --- What the server is ---------------------------------------------------------------------- */
+
+/* A wait for a standby that somebody cancels ends with a warning and a COMMIT like any other. The
+ * text of the warning is in the server's language, the name of its function is not. */
+static void notice_read(void *context, const PGresult *result)
+{
+    const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    static const char cancelled[] = "canceling wait for synchronous replication",
+                      ended[] = "canceling the wait for synchronous replication";
+    struct pg_connection *connection = context;
+
+    if ((function && strcmp(function, "SyncRepWaitForLSN") == 0) ||
+        (text && (strncmp(text, cancelled, sizeof cancelled - 1) == 0 ||
+                  strncmp(text, ended, sizeof ended - 1) == 0)))
+        connection->alone = true;
+}
+
+static void server_ask(struct pg_connection *connection)
+{
+    pg_send(connection,
+            "SELECT pg_is_in_recovery(), CASE WHEN pg_is_in_recovery() THEN 0 ELSE"
+            " ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END,"
+            " (SELECT system_identifier FROM pg_control_system()),"
+            " current_setting('synchronous_standby_names') <> ''"
+            " AND current_setting('synchronous_commit') NOT IN ('off', 'local')",
+            NULL, 0);
+}
+
+static void server_read(struct pg_connection *connection, const PGresult *row)
+{
+    connection->server = (struct pg_server){
+        .standby = slice_equal(pg_field(row, 0, 0), SLICE("t")),
+        .timeline = (uint32_t)pg_field_uint64(row, 0, 1),
+        .system = pg_field_uint64(row, 0, 2),
+        .replicated = slice_equal(pg_field(row, 0, 3), SLICE("t")),
+    };
+}
+
+bool pg_connection_look(struct pg_connection *connection, int64_t timeout_ms, struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+
+    server_ask(connection);
+    if (!pg_run(connection, timeout_ms, &answer, err))
+        return false;
+    server_read(connection, answer.results[0]);
+    return true;
+}
+
+const struct pg_server *pg_connection_server(const struct pg_connection *connection)
+{
+    return &connection->server;
+}
+
+int64_t pg_connection_opened_ms(const struct pg_connection *connection)
+{
+    return connection->opened_ms;
+}
+
+bool pg_connection_was_alone(const struct pg_connection *connection)
+{
+    return connection->alone;
+}
+
+void pg_connection_adopt(struct pg_connection *connection, const struct pg_settings *settings)
+{
+    connection->settings = settings;
+}
+
+/* --- Sessions --------------------------------------------------------------------------------- */
 
 /* What every session of ours sets. idle_in_transaction_session_timeout is the server's side of the
  * snapshot deadline, while sessions that idle outside of transactions are to be left alone; jit
@@ -278,43 +370,26 @@ static bool session_settle(struct pg_connection *connection, struct error *err)
         " CASE WHEN current_setting('client_connection_check_interval', true) IS NOT NULL"
         " THEN set_config('client_connection_check_interval', '10s', false) END";
 
-    return pg_query(connection, sql, params, ARRAY_LEN(params), &answer, err);
+    pg_send(connection, sql, params, ARRAY_LEN(params));
+    server_ask(connection);
+    if (!pg_run(connection, settings->statement_ms_max + settings->connect_ms_max, &answer, err))
+        return false;
+    server_read(connection, answer.results[1]);
+    return true;
 }
 
-/* The server's notices would go to our standard error. */
-static void notice_ignore(void *context UNUSED, const PGresult *result UNUSED)
-{
-}
-
-static bool url_parse(const struct pg_settings *settings, struct error *err)
-{
-    struct slice url = slice_of_text(settings->url);
-    char *reason = NULL, line[160];
-    PQconninfoOption *options = PQconninfoParse(settings->url, &reason);
-
-    if (options) {
-        PQconninfoFree(options);
-        return true;
-    }
-    pg_url_scrub(url, reason ? reason : "out of memory", line, sizeof line);
-    PQfreemem(reason);
-    return error_set(err, ERROR_STORE_URL, "node url \"%.*s\": %s", SLICE_ARG(settings->name),
-                     line);
-}
-
-bool pg_connection_open(const struct pg_settings *settings, int64_t deadline_ms,
-                        struct pg_connection **ret_connection, struct error *err)
+bool pg_connection_open_at(const struct pg_settings *settings, const struct pg_host *host,
+                           int64_t deadline_ms, struct pg_connection **ret_connection,
+                           struct error *err)
 {
     CLEANUP(pg_connection_close) struct pg_connection *connection = NULL;
 
-    if (!url_parse(settings, err))
-        return false;
     connection = MEMORY_NEW(struct pg_connection);
     connection->settings = settings;
-    connection->native = native_start(settings);
+    connection->native = native_start(settings, host);
     if (!connection->native)
         memory_exhausted(0);
-    PQsetNoticeReceiver(connection->native, notice_ignore, NULL);
+    PQsetNoticeReceiver(connection->native, notice_read, connection);
     if (!connection_establish(connection, deadline_ms, err) ||
         !pg_server_version_check(PQserverVersion(connection->native), err))
         return false;
@@ -324,6 +399,33 @@ bool pg_connection_open(const struct pg_settings *settings, int64_t deadline_ms,
     if (!session_settle(connection, err))
         return false;
     pg_connection_hurry(connection, 0);
+    connection->opened_ms = clock_monotonic_ms();
+    *ret_connection = TAKE(connection);
+    return true;
+}
+
+bool pg_connection_open(const struct pg_settings *settings, int64_t deadline_ms,
+                        struct pg_connection **ret_connection, struct error *err)
+{
+    struct pg_primary *primary = settings->primary;
+    CLEANUP(pg_connection_close) struct pg_connection *connection = NULL;
+    const struct pg_server *server;
+    uint32_t timeline;
+
+    if (!pg_connection_open_at(settings, &primary->places[primary->place].host, deadline_ms,
+                               &connection, err) ||
+        !pg_primary_meet(primary, &connection->server, err))
+        return false;
+    server = &connection->server;
+    timeline = (uint32_t)atomic_load(&primary->timeline);
+    if (server->standby || server->timeline != timeline) {
+        connection_break(connection); /* whoever watches looks at once */
+        return server->standby
+                   ? error_set(err, ERROR_STORE_UNAVAILABLE, "postgresql: the server is a standby")
+                   : error_set(err, ERROR_STORE_UNAVAILABLE,
+                               "postgresql: the server is a primary on timeline %u, not %u",
+                               server->timeline, timeline);
+    }
     *ret_connection = TAKE(connection);
     return true;
 }

@@ -9,7 +9,8 @@
  * after a lost connection what became of the last one. There is at most one in doubt, and four
  * things to know about it:
  *
- *     COMMIT was answered              committed, whatever happened to the connection afterwards
+ *     COMMIT was answered              committed, whatever happened to the connection afterwards;
+ *                                      but in doubt if the wait for its standby was cancelled
  *     an error was answered, and the   not committed: a failed pipeline skips the COMMIT
  *     session lives
  *     the session had ended before     not committed
@@ -21,10 +22,17 @@
  * be reached in time the caller is told ERROR_STORE_POISONED, and the doubt is resolved by whoever
  * comes next: pg_owner_commit before its own change, or pg_owner_heal.
  *
+ * Connecting again is also how the node moves to another primary (primary.c): the session is made
+ * with the one on the newest timeline. The commit by which it takes the lock's record is a barrier:
+ * nothing is told as done before a standby has it, where there is one to wait for. Where a standby
+ * can take over, a new primary is waited for up to failover_ms, whatever the guard says meanwhile:
+ * then the write in doubt is found out about instead of being told as one.
+ *
  * Two findings end the ownership for good, until the node is opened again: the epoch is another (a
  * second process took the node while we were cut off), and the sequence is below what the server
  * has acknowledged (it was restored or failed over to a standby that lagged: writes we have
- * confirmed are gone, and what the layers above remember is not what is stored). */
+ * confirmed are gone, and what the layers above remember is not what is stored). The latter is
+ * ERROR_STORE_LOST, is written down in the node and has to be accepted by the operator. */
 #include "engine/pg/pg_private.h"
 
 enum {
@@ -56,16 +64,32 @@ static bool ownership_end(struct pg_owner *owner, const struct error *err)
     return false;
 }
 
+/* Fewer than were acknowledged. If it cannot be written down it is found again. */
+static bool loss_found(struct pg_owner *owner, struct pg_connection *connection, uint64_t sequence,
+                       struct error *err)
+{
+    if (pg_schema_loss_note(connection, owner->sequence, sequence, err) ||
+        err->code != ERROR_STORE_LOST)
+        return false;
+    owner->loss = true;
+    log_event(owner->settings->log, LOG_ERROR, "node has lost acknowledged writes",
+              LOG_SLICE("node", owner->settings->name), LOG_TEXT("because", err->message));
+    return ownership_end(owner, err);
+}
+
 /* What the sequence in the server says about the change in doubt. */
-static bool doubt_resolve(struct pg_owner *owner, uint64_t sequence, struct error *err)
+static bool doubt_resolve(struct pg_owner *owner, struct pg_connection *connection,
+                          uint64_t sequence, struct error *err)
 {
     uint64_t expected_max = owner->sequence + (owner->in_doubt ? 1 : 0);
 
     assert(mutex_is_held(&owner->lock));
-    if (sequence < owner->sequence || sequence > expected_max) {
+    if (sequence < owner->sequence)
+        return loss_found(owner, connection, sequence, err);
+    if (sequence > expected_max) {
         error_set(err, ERROR_STORE_POISONED,
                   "the node is at transaction %llu where this process left it at %llu: writes were "
-                  "lost or made by others",
+                  "made by others",
                   (unsigned long long)sequence, (unsigned long long)owner->sequence);
         return ownership_end(owner, err);
     }
@@ -79,14 +103,59 @@ static bool doubt_resolve(struct pg_owner *owner, uint64_t sequence, struct erro
     return true;
 }
 
-/* One attempt at a session that owns the node again. */
+/* Where a standby can take over, nobody is in a hurry to tell a writer that it is not known. */
+static const struct pg_settings *search_settings(const struct pg_owner *owner)
+{
+    struct pg_primary *primary = owner->settings->primary;
+
+    return owner->failover_ms && pg_primary_fails_over(primary) ? &primary->settings
+                                                                : owner->settings;
+}
+
+static int64_t search_ms_max(const struct pg_owner *owner)
+{
+    return search_settings(owner) == owner->settings
+               ? owner->settings->connect_ms_max
+               : MAX(owner->failover_ms, owner->settings->connect_ms_max);
+}
+
+/* A session with the primary of the newest timeline that is known of. */
+static bool primary_connect(struct pg_owner *owner, int64_t deadline_ms, size_t *ret_place,
+                            struct pg_connection **ret_connection, struct error *err)
+{
+    const struct pg_settings *settings = search_settings(owner);
+    struct pg_primary *primary = owner->settings->primary;
+    CLEANUP(pg_connection_close) struct pg_connection *connection = NULL;
+    const struct pg_server *server;
+
+    if (!pg_primary_find(primary, settings, deadline_ms, ret_place, err) ||
+        !pg_connection_open_at(settings, &primary->places[*ret_place].host, deadline_ms,
+                               &connection, err) ||
+        !pg_primary_meet(primary, pg_connection_server(connection), err))
+        return false;
+    server = pg_connection_server(connection);
+    if (server->standby)
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "postgresql: the server is a standby");
+    if (server->timeline < primary->timeline_seen)
+        return error_set(err, ERROR_STORE_UNAVAILABLE,
+                         "postgresql: the server was the primary before: it is on timeline %u, and "
+                         "there is one on %u",
+                         server->timeline, (unsigned)primary->timeline_seen);
+    *ret_connection = TAKE(connection);
+    return true;
+}
+
+/* One attempt at a session that owns the node again. What became visible while the lock passed to
+ * it is shown to readers behind another beat only. */
 static bool reconnect_once(struct pg_owner *owner, int64_t deadline_ms, struct error *err)
 {
     CLEANUP(pg_connection_close) struct pg_connection *connection = NULL;
+    struct pg_primary *primary = owner->settings->primary;
     uint64_t sequence;
+    size_t place;
 
     owner->reconnects++;
-    if (!pg_connection_open(owner->settings, deadline_ms, &connection, err))
+    if (!primary_connect(owner, deadline_ms, &place, &connection, err))
         return false;
     pg_connection_hurry(connection, deadline_ms);
     if (!pg_schema_reclaim(connection, owner->epoch, deadline_ms, &sequence, err)) {
@@ -94,9 +163,13 @@ static bool reconnect_once(struct pg_owner *owner, int64_t deadline_ms, struct e
             return ownership_end(owner, err);
         return false;
     }
-    if (!doubt_resolve(owner, sequence, err))
+    if (owner->in_doubt)
+        pg_primary_suspect(primary);
+    if (!doubt_resolve(owner, connection, sequence, err))
         return false;
+    pg_primary_move(primary, place, pg_connection_server(connection));
     pg_connection_hurry(connection, 0);
+    pg_connection_adopt(connection, owner->settings);
     owner->connection = TAKE(connection);
     log_event(owner->settings->log, LOG_INFO, "node reconnected",
               LOG_SLICE("node", owner->settings->name));
@@ -115,13 +188,13 @@ static bool session_ensure(struct pg_owner *owner, int64_t deadline_ms, struct e
     }
     if (owner->connection)
         return true;
-    if (!pg_may_wait(owner->settings, 0)) /* it was let go of while it waited for the answer */
+    if (!pg_may_wait(search_settings(owner), 0)) /* let go of while it waited for the answer */
         return error_set(err, ERROR_STORE_UNAVAILABLE, "postgresql: the server does not answer");
     while (!reconnect_once(owner, deadline_ms, err)) {
         if (owner->lost.code != ERROR_NONE)
             return false;
         if (clock_monotonic_ms() + pause_ms >= deadline_ms ||
-            !pg_pause(owner->settings, pause_ms)) {
+            !pg_pause(search_settings(owner), pause_ms)) {
             owner->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
             return false;
         }
@@ -147,23 +220,30 @@ static void transaction_send(struct pg_owner *owner, const struct pg_change *cha
             " SELECT orrery.require(EXISTS (SELECT FROM moved), '" PG_STATE_OWNER
             "', 'another process has taken the node')",
             params, ARRAY_LEN(params));
+    if (owner->settings->replicated)
+        pg_send(owner->connection,
+                "SELECT orrery.require(current_setting('synchronous_standby_names') <> ''"
+                " AND current_setting('synchronous_commit') NOT IN ('off', 'local'),"
+                " '" PG_STATE_ALONE "', 'replication is required, and the server has no"
+                " synchronous standby')",
+                NULL, 0);
     change->send(owner->connection, change->context);
     pg_send(owner->connection, "COMMIT", NULL, 0);
 }
 
 /* BEGIN and the owner row are answered first: the change's own results follow. */
-static void answer_trim(struct pg_answer *answer)
+static void answer_trim(const struct pg_owner *owner, struct pg_answer *answer)
 {
-    enum { BEFORE = 2 };
+    size_t before = owner->settings->replicated ? 3 : 2;
 
-    for (size_t i = 0; i < MIN(answer->count, (size_t)BEFORE); i++)
+    for (size_t i = 0; i < MIN(answer->count, before); i++)
         PQclear(answer->results[i]);
-    if (answer->count <= BEFORE) {
+    if (answer->count <= before) {
         answer->count = 0;
         return;
     }
-    answer->count -= BEFORE;
-    memmove(answer->results, answer->results + BEFORE, answer->count * sizeof(PGresult *));
+    answer->count -= before;
+    memmove(answer->results, answer->results + before, answer->count * sizeof(PGresult *));
 }
 
 /* A transaction that had failed would answer its COMMIT with ROLLBACK. */
@@ -187,6 +267,14 @@ static enum outcome transaction_run(struct pg_owner *owner, const struct pg_chan
     sent = pg_queued(connection);
     good =
         pg_run(connection, settings->statement_ms_max + settings->connect_ms_max, ret_answer, err);
+    if (pg_connection_was_alone(connection)) {
+        /* It is committed, and may be there alone: nobody reads it, and it is not told as done,
+         * before a new session has seen that a standby has it. */
+        pg_primary_suspect(settings->primary);
+        pg_connection_close(TAKE(owner->connection));
+        answer_trim(owner, ret_answer);
+        return LOST;
+    }
     if (answer_has_commit(ret_answer, sent))
         outcome = COMMITTED;
     else if (!pg_connection_is_broken(connection) && !good && pg_rollback(connection))
@@ -195,7 +283,7 @@ static enum outcome transaction_run(struct pg_owner *owner, const struct pg_chan
         outcome = ret_answer->unsent ? LOST_UNSENT : LOST;
     if (pg_connection_is_broken(connection))
         pg_connection_close(TAKE(owner->connection));
-    answer_trim(ret_answer);
+    answer_trim(owner, ret_answer);
     return outcome;
 }
 
@@ -224,11 +312,12 @@ static bool commit_prepare(struct pg_owner *owner, struct error *err)
 {
     int64_t now_ms = clock_monotonic_ms();
 
-    if (owner->connection && !pg_connection_check(owner->connection))
+    if (owner->connection && (!pg_connection_check(owner->connection) ||
+                              pg_primary_is_replaced(owner->settings->primary)))
         pg_connection_close(TAKE(owner->connection));
     if (!owner->connection && owner->lost.code == ERROR_NONE && now_ms < owner->down_until_ms)
         error_set(err, ERROR_STORE_UNAVAILABLE, "the server could not be reached a moment ago");
-    else if (session_ensure(owner, now_ms + owner->settings->connect_ms_max, err))
+    else if (session_ensure(owner, now_ms + search_ms_max(owner), err))
         return true;
     return owner->in_doubt && owner->lost.code == ERROR_NONE ? unknown(owner, err) : false;
 }
@@ -256,7 +345,7 @@ bool pg_owner_commit(struct pg_owner *owner, const struct pg_change *change,
         pg_answer_done(ret_answer);
         owner->in_doubt = outcome == LOST;
         if (attempt == 1)
-            deadline_ms = clock_monotonic_ms() + owner->settings->connect_ms_max;
+            deadline_ms = clock_monotonic_ms() + search_ms_max(owner);
         if (!session_ensure(owner, deadline_ms, err))
             return owner->in_doubt && owner->lost.code == ERROR_NONE ? unknown(owner, err) : false;
         if (owner->sequence == target)
@@ -279,4 +368,23 @@ void pg_owner_heal(struct pg_owner *owner)
                             &ignored))
             owner->down_until_ms = clock_monotonic_ms() + PG_DOWN_MS;
     }
+}
+
+/* A session with a primary that was replaced is of no use, whether it still answers or not. */
+bool pg_owner_follow(struct pg_owner *owner, int64_t deadline_ms, struct error *err)
+{
+    struct pg_primary *primary = owner->settings->primary;
+    bool there = false;
+
+    WITH_LOCK (&owner->lock) {
+        if (owner->lost.code != ERROR_NONE) {
+            *err = owner->lost;
+            return false;
+        }
+        if (owner->connection &&
+            (pg_primary_is_replaced(primary) || !pg_connection_check(owner->connection)))
+            pg_connection_close(TAKE(owner->connection));
+        there = owner->connection || reconnect_once(owner, deadline_ms, err);
+    }
+    return there;
 }

@@ -1,8 +1,9 @@
 /* The nouns of the postgresql: driver, for this folder only.
  *
- *     url         the node's address: what to show of it, what to hide
+ *     url         the node's address: what to show of it, what to hide, and what it asks of us
  *     key         how a key of ours is stored as a key PostgreSQL can index
  *     connection  one session: a pipeline of queries, a deadline, prepared statements
+ *     primary     which host of the URL is written to, on which timeline; what a standby has
  *     pool        the sessions that read, and the leases (transactions) open on them
  *     owner       the one session that writes, and who may: finds out after a loss
  *     schema      the tables, their format version, taking the ownership
@@ -35,10 +36,16 @@ enum {
 #define PG_STATE_UNKNOWN "OR002" /* no such partition */
 #define PG_STATE_FENCED "OR003"  /* the epoch is another */
 #define PG_STATE_FOREIGN "OR004" /* the node belongs to another cluster */
+#define PG_STATE_ALONE "OR005"   /* replication is required, and there is none */
+
+struct pg_primary;
 
 struct pg_settings {
-    char *url;         /* owned; with the password */
-    struct slice name; /* owned; without */
+    char *url;                  /* owned; with the password, without options of ours */
+    struct slice name;          /* owned; without the password */
+    bool accept_loss;           /* opens a node that has lost acknowledged writes */
+    bool replicated;            /* required: without a synchronous standby nothing is written */
+    struct pg_primary *primary; /* borrowed */
     int64_t connect_ms_max, snapshot_ms_max, statement_ms_max;
     uint32_t connections_max;
     const struct clock *clock;
@@ -62,6 +69,15 @@ static inline bool pg_may_wait(const struct pg_settings *settings, int64_t waite
 }
 
 /* --- url.c ----------------------------------------------------------------------------------- */
+
+/* What Orrery itself is told in a URL, beside what libpq understands:
+ *
+ *     replicated=require   nothing is written while the server has no synchronous standby
+ *     replicated=prefer    it is told in log and figures: the default
+ *
+ * Appends the URL without these. ERROR_STORE_URL. */
+NODISCARD bool pg_url_options(struct slice url, struct buf *to, bool *ret_replicated,
+                              struct error *err);
 
 /* Appends the URL with each password (user:THIS@host, ?password=THIS) shown as ***. */
 void pg_url_mask(struct slice url, struct buf *to);
@@ -145,12 +161,43 @@ struct pg_answer {
 void pg_answer_done(struct pg_answer *answer);
 CLEANUP_VALUE_FN(struct pg_answer, pg_answer_done)
 
-/* Connects, checks the version and settles the session. deadline_ms is of clock_monotonic_ms.
- * ERROR_STORE_UNAVAILABLE, ERROR_STORE_URL, ERROR_STORE_VERSION. */
+/* One host of a URL; NULL: as the URL has it. */
+struct pg_host {
+    char *name, *address, *port; /* owned */
+};
+
+/* What a session is with, as it was when it began. */
+struct pg_server {
+    bool standby;      /* it only follows another */
+    uint32_t timeline; /* of a primary */
+    uint64_t system;   /* all copies of one database cluster have the same */
+    bool replicated;   /* commits wait for a standby */
+};
+
+/* Connects to one host, checks the version and settles the session. deadline_ms is of
+ * clock_monotonic_ms. ERROR_STORE_UNAVAILABLE, ERROR_STORE_URL, ERROR_STORE_VERSION. */
+NODISCARD bool pg_connection_open_at(const struct pg_settings *settings, const struct pg_host *host,
+                                     int64_t deadline_ms, struct pg_connection **ret_connection,
+                                     struct error *err);
+/* The same to the present primary, on the timeline that is written to. ERROR_STORE_UNAVAILABLE if
+ * it is no primary any more or another one, which is noted. */
 NODISCARD bool pg_connection_open(const struct pg_settings *settings, int64_t deadline_ms,
                                   struct pg_connection **ret_connection, struct error *err);
 void pg_connection_close(struct pg_connection *connection); /* NULL is fine */
 CLEANUP_FN(struct pg_connection *, pg_connection_close)
+
+/* Asks again what the server is. */
+NODISCARD bool pg_connection_look(struct pg_connection *connection, int64_t timeout_ms,
+                                  struct error *err);
+/* From now on it waits by the settings of another. */
+void pg_connection_adopt(struct pg_connection *connection, const struct pg_settings *settings);
+
+const struct pg_server *pg_connection_server(const struct pg_connection *connection);
+/* When it was begun, of clock_monotonic_ms. */
+int64_t pg_connection_opened_ms(const struct pg_connection *connection);
+/* Since when was it told that a wait for a standby was cancelled: what is committed may be on the
+ * primary alone. */
+bool pg_connection_was_alone(const struct pg_connection *connection);
 
 /* ERROR_STORE_VERSION below PG_SERVER_MIN, naming both. */
 NODISCARD bool pg_server_version_check(int version, struct error *err);
@@ -202,6 +249,87 @@ void pg_array_add_key(struct buf *array, struct slice key); /* as stored */
 /* Corrects the count of an array begun before it was known. */
 void pg_array_end(struct buf *array, size_t count);
 
+/* --- primary.c ------------------------------------------------------------------------------- */
+
+enum { PG_HOSTS_MAX = 8 };
+
+/* What was last seen of a host. */
+enum pg_place_state { PG_PLACE_UNKNOWN, PG_PLACE_AWAY, PG_PLACE_STANDBY, PG_PLACE_PRIMARY };
+
+struct pg_place {
+    struct pg_primary *primary;
+    struct pg_host host;
+    struct thread thread; /* of several hosts only: looks at this one */
+
+    enum pg_place_state state; /* this and below under the lock of the primary */
+    uint32_t timeline;
+    uint64_t looked; /* what asked was when the last look began */
+    struct error why;
+};
+
+struct pg_primary {
+    /* Of its own sessions, and of beats: nobody interrupts them; texts borrowed. */
+    struct pg_settings settings, beat_settings;
+    struct engine_watch lost; /* of the node: told of a newer primary */
+    struct pg_place places[PG_HOSTS_MAX];
+    size_t count;
+
+    atomic_size_t place;                /* the one that is written to */
+    atomic_uint_fast32_t timeline;      /* the one that is written to and read; 0: none yet */
+    atomic_uint_fast32_t timeline_seen; /* the newest of a primary */
+    atomic_uint_fast64_t system;        /* 0: not known yet */
+    atomic_bool replicated;
+
+    /* Monotonic ms: when the last beat that was acknowledged was sent, and what must have been
+     * behind it: a read proves by it that what it shows is on the standby. */
+    atomic_int_fast64_t beat_sent_ms, suspect_ms;
+    atomic_uint_fast32_t beat_timeline; /* where the one under way was sent; 0: none was */
+    atomic_bool stopped;
+
+    struct mutex lock; /* under it: the rest, and what places say */
+    struct condition changed;
+    uint64_t asked; /* looks at all places */
+    bool beat_wanted, stopping;
+
+    bool looks, beats; /* has threads that do; written by who opens and closes */
+    struct thread beat_thread;
+};
+
+/* Parses the hosts and starts to look at them, if they are several. ERROR_STORE_URL. */
+NODISCARD bool pg_primary_init(struct pg_primary *primary, const struct pg_settings *settings,
+                               struct error *err);
+void pg_primary_done(struct pg_primary *primary);
+/* The tables are there: from now on beats are possible. */
+void pg_primary_beat(struct pg_primary *primary);
+
+/* Looks at all hosts and says which one is the primary on the newest timeline, at least the one
+ * that is written to. ERROR_STORE_UNAVAILABLE: none, and what each of them said. */
+NODISCARD bool pg_primary_find(struct pg_primary *primary, const struct pg_settings *settings,
+                               int64_t deadline_ms, size_t *ret_place, struct error *err);
+/* From now on this is written to and read: every connection of another timeline is of no use. */
+void pg_primary_move(struct pg_primary *primary, size_t place, const struct pg_server *server);
+/* A server was met: whether it can be the node's. Notes a newer timeline. ERROR_STORE_FOREIGN. */
+NODISCARD bool pg_primary_meet(struct pg_primary *primary, const struct pg_server *server,
+                               struct error *err);
+/* Is there a newer primary than the one that is written to, or another where it was? */
+bool pg_primary_is_replaced(const struct pg_primary *primary);
+
+/* Can a standby take over? Then it is worth waiting for. */
+bool pg_primary_fails_over(const struct pg_primary *primary);
+
+/* A commit may be visible that no standby has: reads wait for a beat from now on. */
+void pg_primary_suspect(struct pg_primary *primary);
+
+/* May what this connection has read be shown? It is of the timeline that is written to, and where
+ * commits wait for a standby all it can see is there: a beat was acknowledged that was sent after
+ * the connection was opened and after the last doubt. Waits for that until the deadline.
+ * ERROR_STORE_UNAVAILABLE. */
+NODISCARD bool pg_primary_prove(struct pg_primary *primary, const struct pg_settings *settings,
+                                const struct pg_connection *connection, int64_t deadline_ms,
+                                struct error *err);
+/* The same without waiting; the question is whether it was replaced meanwhile. */
+bool pg_primary_has(const struct pg_primary *primary, const struct pg_connection *connection);
+
 /* --- pool.c ---------------------------------------------------------------------------------- */
 
 struct pg_lease; /* opaque: a read-only transaction on a pooled connection, with a deadline */
@@ -238,6 +366,10 @@ NODISCARD bool pg_lease_open(struct pg_pool *pool, const struct pg_ask *ask,
 void pg_lease_close(struct pg_lease *lease); /* NULL is fine */
 CLEANUP_FN(struct pg_lease *, pg_lease_close)
 
+/* Moves its deadline to so long from now, if that is later; the server's, too.
+ * ERROR_STORE_SNAPSHOT_EXPIRED. */
+NODISCARD bool pg_lease_keep(struct pg_lease *lease, int64_t ms, struct error *err);
+
 /* Asks in the lease's snapshot. ERROR_STORE_SNAPSHOT_EXPIRED past the deadline; a partition that
  * is not there is ERROR_PARTITION_UNKNOWN and leaves the lease usable. The result is the last of
  * ret_answer. */
@@ -270,6 +402,8 @@ struct pg_owner {
     struct error lost;                /* code set: ownership is gone for good */
     int64_t down_until_ms;            /* reconnecting failed a moment ago */
     atomic_bool poisoned;             /* in_doubt or lost, for statistics */
+    atomic_bool loss;                 /* what was acknowledged is gone */
+    int64_t failover_ms;              /* how long a new primary is waited for */
     atomic_uint_fast64_t reconnects;
 };
 
@@ -297,6 +431,9 @@ NODISCARD bool pg_owner_commit(struct pg_owner *owner, const struct pg_change *c
 /* Finds out about a transaction in doubt, if there is one and the server answers. */
 void pg_owner_heal(struct pg_owner *owner);
 
+/* Goes over to the primary of the newest timeline, if that is another. */
+NODISCARD bool pg_owner_follow(struct pg_owner *owner, int64_t deadline_ms, struct error *err);
+
 /* --- schema.c -------------------------------------------------------------------------------- */
 
 /* What opening finds out. */
@@ -304,10 +441,11 @@ struct pg_node {
     char id[37];
     uint64_t epoch, sequence;
     bool fsync; /* off: the server promises nothing over a power failure */
+    bool lost;  /* acknowledged writes are gone, and nobody has accepted it yet */
 };
 
 /* Locks the node, makes its tables where there are none, checks them where there are, and takes
- * the ownership. ERROR_STORE_IN_USE, _FOREIGN, _VERSION. */
+ * the ownership. ERROR_STORE_IN_USE, _FOREIGN, _VERSION, _LOST. */
 NODISCARD bool pg_schema_open(struct pg_connection *connection, const struct pg_settings *settings,
                               struct pg_node *ret_node, struct error *err);
 
@@ -317,6 +455,11 @@ NODISCARD bool pg_schema_open(struct pg_connection *connection, const struct pg_
 NODISCARD bool pg_schema_reclaim(struct pg_connection *connection, uint64_t epoch,
                                  int64_t deadline_ms, uint64_t *ret_sequence, struct error *err);
 
+/* Acknowledged transactions are not there: notes it in the node. Returns false, ERROR_STORE_LOST.
+ */
+NODISCARD bool pg_schema_loss_note(struct pg_connection *connection, uint64_t acknowledged,
+                                   uint64_t found, struct error *err);
+
 /* --- driver.c and the operations ------------------------------------------------------------- */
 
 struct pg_engine {
@@ -325,6 +468,7 @@ struct pg_engine {
     struct pg_pool pool;
     struct pg_owner owner;
     bool fsync;
+    atomic_bool lost; /* it was opened to accept a loss, which is not done yet */
 
     /* Dropped partitions whose table is still there because a snapshot reads it. */
     struct mutex doomed_lock;
@@ -337,6 +481,7 @@ struct pg_engine {
     int64_t size_until_ms; /* on the engine's clock: until then bytes_stored is fresh enough */
     uint64_t bytes_stored;
 
+    struct pg_primary primary;
     struct pg_settings ping_settings;      /* the same, never interrupted; texts borrowed */
     struct pg_connection *ping_connection; /* NULL: to be made */
 };
@@ -359,6 +504,7 @@ static inline struct pg_lease *pg_snapshot_lease(struct engine_snapshot *snapsho
 /* read.c */
 bool pg_snapshot_new(struct engine *engine, struct engine_snapshot **ret_snapshot,
                      struct error *err);
+bool pg_snapshot_keep(struct engine_snapshot *snapshot, int64_t ms, struct error *err);
 void pg_snapshot_free(struct engine_snapshot *snapshot);
 bool pg_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
             struct slice key, enum engine_reach reach, struct arena *arena,

@@ -8,7 +8,10 @@
  * other readers wait longer for a forgotten snapshot than for a slow one.
  *
  * A lease is entered and left under the pool's lock, so that a connection is taken away only
- * between two questions. */
+ * between two questions.
+ *
+ * What may be shown is primary.c's to say: before a question, that all the connection can see is on
+ * the standby, and behind it, that its primary was not replaced meanwhile. */
 #include "engine/pg/pg_private.h"
 
 enum {
@@ -151,15 +154,14 @@ static bool place_fill(struct pg_pool *pool, int64_t deadline_ms,
     return connected;
 }
 
-/* Lends a connection; fresh: not one that has been idle. Waits while all are lent, reclaiming
- * expired leases, at most connect_ms_max. ERROR_BUSY, ERROR_STORE_UNAVAILABLE. */
-static bool connection_take(struct pg_pool *pool, bool fresh, struct pg_connection **ret_connection,
-                            struct error *err)
+/* One that idles, or one more. */
+static bool connection_find(struct pg_pool *pool, bool fresh, int64_t deadline_ms,
+                            struct pg_connection **ret_connection, struct error *err)
 {
-    int64_t deadline_ms = clock_monotonic_ms() + pool->settings->connect_ms_max;
-
     WITH_LOCK (&pool->lock) {
-        if (fresh) /* one was found broken: those that idled beside it are no better */
+        /* one was found broken: those that idled beside it are no better */
+        if (fresh || (pool->idle_count &&
+                      !pg_primary_has(pool->settings->primary, pool->idle[pool->idle_count - 1])))
             idle_close(pool);
         if (!place_wait(pool, deadline_ms, err))
             return false;
@@ -194,6 +196,35 @@ static void connection_give(struct pg_pool *pool, struct pg_connection *connecti
     }
 }
 
+/* Lends a connection whose answers may be shown; fresh: not one that has been idle. Waits while all
+ * are lent, reclaiming expired leases, at most connect_ms_max. ERROR_BUSY,
+ * ERROR_STORE_UNAVAILABLE. */
+static bool connection_take(struct pg_pool *pool, bool fresh, struct pg_connection **ret_connection,
+                            struct error *err)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + pool->settings->connect_ms_max;
+    struct pg_connection *connection;
+
+    if (!connection_find(pool, fresh, deadline_ms, &connection, err))
+        return false;
+    if (!pg_primary_prove(pool->settings->primary, pool->settings, connection, deadline_ms, err)) {
+        connection_give(pool, connection);
+        return false;
+    }
+    *ret_connection = connection;
+    return true;
+}
+
+/* The answer is of a primary that is none any more: as if it had not come. */
+static bool answer_counts(const struct pg_pool *pool, struct pg_connection *connection,
+                          struct pg_answer *answer, struct error *err)
+{
+    if (pg_primary_has(pool->settings->primary, connection))
+        return true;
+    pg_answer_done(answer);
+    return error_set(err, ERROR_STORE_UNAVAILABLE, "postgresql: the primary was replaced");
+}
+
 /* --- Asking as of now ------------------------------------------------------------------------ */
 
 static int64_t answer_ms_max(const struct pg_pool *pool)
@@ -216,7 +247,8 @@ bool pg_pool_ask(struct pg_pool *pool, const struct pg_ask *ask, struct pg_answe
         if (!connection_take(pool, again, &connection, err))
             return false;
         ask_send(connection, ask);
-        good = pg_run(connection, answer_ms_max(pool), ret_answer, err);
+        good = pg_run(connection, answer_ms_max(pool), ret_answer, err) &&
+               answer_counts(pool, connection, ret_answer, err);
         again = !again && pg_connection_was_lost(connection);
         connection_give(pool, connection);
     } while (!good && again);
@@ -232,7 +264,8 @@ bool pg_pool_query(struct pg_pool *pool, const char *sql, const struct pg_param 
     do {
         if (!connection_take(pool, again, &connection, err))
             return false;
-        good = pg_query(connection, sql, params, count, ret_answer, err);
+        good = pg_query(connection, sql, params, count, ret_answer, err) &&
+               answer_counts(pool, connection, ret_answer, err);
         again = !again && pg_connection_was_lost(connection);
         connection_give(pool, connection);
     } while (!good && again);
@@ -281,7 +314,8 @@ static bool lease_begin(struct pg_pool *pool, struct pg_connection *connection,
         ask_send(connection, ask);
     else
         pg_send(connection, "SELECT 1", NULL, 0);
-    if (pg_run(connection, answer_ms_max(pool), ret_answer, err))
+    if (pg_run(connection, answer_ms_max(pool), ret_answer, err) &&
+        answer_counts(pool, connection, ret_answer, err))
         return true;
     pg_rollback(connection);
     return false;
@@ -388,12 +422,32 @@ static bool lease_run(struct pg_lease *lease, const struct pg_ask *ask,
             lease_touch(lease, ask->partition);
             PQclear(ret_answer->results[--ret_answer->count]); /* of RELEASE */
         }
-        *ret_over = false;
-        return true;
+        *ret_over = !answer_counts(lease->pool, connection, ret_answer, err);
+        return !*ret_over;
     }
     *ret_over = !guarded || pg_connection_is_broken(connection) ||
                 !pg_query(connection, "ROLLBACK TO touch", NULL, 0, &ignored, &ignored_error);
     return false;
+}
+
+/* For this transaction alone: the session goes on with what it was made with. */
+bool pg_lease_keep(struct pg_lease *lease, int64_t ms, struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+    struct pg_number idle;
+    struct pg_param params[] = {pg_number(&idle, (uint64_t)ms)};
+    int64_t deadline_ms = clock_read_monotonic_ms(lease->pool->settings->clock) + ms;
+    bool good;
+
+    if (!lease_enter(lease, err))
+        return false;
+    good = pg_query(lease->connection,
+                    "SELECT set_config('idle_in_transaction_session_timeout', $1, true)", params,
+                    ARRAY_LEN(params), &answer, err);
+    if (good)
+        lease->deadline_ms = MAX(lease->deadline_ms, deadline_ms);
+    lease_leave(lease, !good, err);
+    return good;
 }
 
 bool pg_lease_ask(struct pg_lease *lease, const struct pg_ask *ask, struct pg_answer *ret_answer,

@@ -17,6 +17,11 @@ bool pg_snapshot_new(struct engine *base, struct engine_snapshot **ret_snapshot,
     return true;
 }
 
+bool pg_snapshot_keep(struct engine_snapshot *base, int64_t ms, struct error *err)
+{
+    return pg_lease_keep(((struct pg_snapshot *)base)->lease, ms, err);
+}
+
 void pg_snapshot_free(struct engine_snapshot *base)
 {
     struct pg_snapshot *snapshot = (struct pg_snapshot *)base;

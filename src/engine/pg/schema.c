@@ -4,6 +4,9 @@
  *     owner       one row: the process that writes (epoch, host, pid, backend) and the sequence
  *                 number of the last transaction it committed
  *     partition   id, epoch; dropped: its table waits for the last snapshot that reads it
+ *     beat        one row: a number that this process raises to see whether commits are replicated
+ *     loss        a row for every time that acknowledged writes were found gone (a failover to a
+ *                 standby that lagged): the node is not opened before the operator has accepted it
  *     p_<id>      k, v: the stored keys (key.c) and values of one partition
  *     require()   raises an error of our own unless something holds
  *
@@ -49,6 +52,22 @@ static const char *const tables_sql[] = {
     " RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message; END IF; END $$",
 
     "INSERT INTO orrery.owner (epoch, sequence, host, pid, backend) VALUES (0, 0, '', 0, 0)",
+};
+
+/* Younger than the format: a node of before gets them when it is opened. Versions of before leave
+ * them alone. */
+static const char *const tables_later_sql[] = {
+    "CREATE TABLE IF NOT EXISTS orrery.beat ("
+    " single boolean PRIMARY KEY DEFAULT true CHECK (single),"
+    " beat bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())"
+    " WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000,"
+    " autovacuum_vacuum_scale_factor = 0)",
+    "INSERT INTO orrery.beat (beat) VALUES (0) ON CONFLICT DO NOTHING",
+
+    "CREATE TABLE IF NOT EXISTS orrery.loss ("
+    " noticed timestamptz PRIMARY KEY DEFAULT clock_timestamp(),"
+    " acknowledged bigint NOT NULL, found bigint NOT NULL, timeline bigint NOT NULL,"
+    " accepted timestamptz)",
 };
 
 /* --- The lock -------------------------------------------------------------------------------- */
@@ -144,6 +163,74 @@ static bool tables_create(struct pg_connection *connection, const struct pg_sett
     return error_prefix(err, "creating the schema \"orrery\"");
 }
 
+/* Each is asked for first: creating what is there would need the right to. */
+static bool tables_complete(struct pg_connection *connection, const struct pg_settings *settings,
+                            struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer there = {0}, answer = {0};
+
+    if (!pg_query(connection,
+                  "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+                  " WHERE n.nspname = 'orrery' AND c.relname IN ('beat', 'loss')",
+                  NULL, 0, &there, err))
+        return false;
+    if (pg_field_uint64(there.results[0], 0, 0) == 2)
+        return true;
+    pg_send(connection, "BEGIN", NULL, 0);
+    for (size_t i = 0; i < ARRAY_LEN(tables_later_sql); i++)
+        pg_send(connection, tables_later_sql[i], NULL, 0);
+    pg_send(connection, "COMMIT", NULL, 0);
+    if (pg_run(connection, settings->statement_ms_max, &answer, err))
+        return true;
+    pg_rollback(connection);
+    return error_prefix(err, "completing the schema \"orrery\"");
+}
+
+/* --- Losses ---------------------------------------------------------------------------------- */
+
+static bool lost(struct error *err, uint64_t acknowledged, uint64_t found, uint64_t timeline)
+{
+    return error_set(err, ERROR_STORE_LOST,
+                     "%llu transactions that were acknowledged (%llu to %llu) are gone since the "
+                     "primary of timeline %llu took over",
+                     (unsigned long long)(acknowledged - found), (unsigned long long)found + 1,
+                     (unsigned long long)acknowledged, (unsigned long long)timeline);
+}
+
+bool pg_schema_loss_note(struct pg_connection *connection, uint64_t acknowledged, uint64_t found,
+                         struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+    struct pg_number numbers[3];
+    uint64_t timeline = pg_connection_server(connection)->timeline;
+    struct pg_param params[] = {pg_number(&numbers[0], acknowledged), pg_number(&numbers[1], found),
+                                pg_number(&numbers[2], timeline)};
+
+    return pg_query(connection,
+                    "INSERT INTO orrery.loss (acknowledged, found, timeline)"
+                    " VALUES ($1::bigint, $2::bigint, $3::bigint)",
+                    params, ARRAY_LEN(params), &answer, err) &&
+           lost(err, acknowledged, found, timeline);
+}
+
+static bool losses_read(struct pg_connection *connection, const struct pg_settings *settings,
+                        struct pg_node *node, struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+    const PGresult *row;
+
+    if (!pg_query(connection,
+                  "SELECT acknowledged, found, timeline FROM orrery.loss WHERE accepted IS NULL"
+                  " ORDER BY noticed LIMIT 1",
+                  NULL, 0, &answer, err))
+        return false;
+    row = answer.results[0];
+    node->lost = PQntuples(row) > 0;
+    return !node->lost || settings->accept_loss ||
+           lost(err, pg_field_uint64(row, 0, 0), pg_field_uint64(row, 0, 1),
+                pg_field_uint64(row, 0, 2));
+}
+
 static bool node_read(struct pg_connection *connection, struct pg_node *node, struct error *err)
 {
     CLEANUP(pg_answer_done) struct pg_answer answer = {0};
@@ -216,7 +303,11 @@ bool pg_schema_open(struct pg_connection *connection, const struct pg_settings *
         return false;
     if (state == SCHEMA_NONE && !tables_create(connection, settings, err))
         return false;
-    return node_read(connection, ret_node, err) && owner_take(connection, ret_node, err);
+    if (!node_read(connection, ret_node, err) || !tables_complete(connection, settings, err) ||
+        !losses_read(connection, settings, ret_node, err) || !owner_take(connection, ret_node, err))
+        return false;
+    return !pg_connection_was_alone(connection) ||
+           error_set(err, ERROR_STORE_UNAVAILABLE, "the wait for a standby was cancelled");
 }
 
 /* The epoch in the owner row, and the sequence. */
@@ -236,14 +327,18 @@ static bool owner_read(struct pg_connection *connection, uint64_t epoch, uint64_
 }
 
 /* Ends the session that holds the lock, if it is the one our epoch recorded: nobody but us can
- * have been there without raising the epoch. */
+ * have been there without raising the epoch. Only one that waits for its client or a lock: one that
+ * waits for a standby would show everybody what only the primary has, and whatever else it does it
+ * soon ends by itself. */
 static bool predecessor_end(struct pg_connection *connection, struct error *err)
 {
     CLEANUP(pg_answer_done) struct pg_answer answer = {0};
 
     return pg_query(connection,
-                    "SELECT pg_terminate_backend(l.pid) FROM pg_locks l, orrery.owner o"
-                    " WHERE l.locktype = 'advisory' AND l.granted AND l.pid = o.backend"
+                    "SELECT pg_terminate_backend(l.pid) FROM pg_locks l, orrery.owner o,"
+                    " pg_stat_activity a WHERE a.pid = l.pid"
+                    " AND a.wait_event_type IN ('Client', 'Lock')"
+                    " AND l.locktype = 'advisory' AND l.granted AND l.pid = o.backend"
                     " AND (l.classid::bigint, l.objid::bigint) = (" LOCK_KEYS ")"
                     " AND l.database = (SELECT oid FROM pg_database"
                     "  WHERE datname = current_database())",
@@ -251,7 +346,9 @@ static bool predecessor_end(struct pg_connection *connection, struct error *err)
 }
 
 /* Once the lock is ours the session before has ended: the server rolls back or finishes what a
- * session was doing before it releases the locks. So what is read afterwards is final. */
+ * session was doing before it releases the locks. So what is read afterwards is final. The commit
+ * that records the new session is a barrier, too: when it is acknowledged, what is read is on the
+ * standby. */
 bool pg_schema_reclaim(struct pg_connection *connection, uint64_t epoch, int64_t deadline_ms,
                        uint64_t *ret_sequence, struct error *err)
 {
@@ -270,7 +367,8 @@ bool pg_schema_reclaim(struct pg_connection *connection, uint64_t epoch, int64_t
             return false;
         if (clock_monotonic_ms() >= deadline_ms)
             return error_set(err, ERROR_STORE_UNAVAILABLE,
-                             "the session this process had before still holds the node");
+                             "the session this process had before still holds the node; it may "
+                             "wait for a standby");
         if (!pg_connection_pause(connection, LOCK_POLL_MS))
             return error_set(err, ERROR_STORE_UNAVAILABLE, "the server does not answer");
     }
@@ -280,6 +378,8 @@ bool pg_schema_reclaim(struct pg_connection *connection, uint64_t epoch, int64_t
                   " WHERE epoch = $1::bigint",
                   &param, 1, &answer, err))
         return false;
+    if (pg_connection_was_alone(connection))
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "the wait for a standby was cancelled");
     *ret_sequence = sequence;
     return true;
 }

@@ -121,3 +121,49 @@ void pg_url_scrub(struct slice url, const char *text, char *ret_line, size_t siz
         secret_hide(ret_line, secret_decode(secrets[i], &decoded));
     }
 }
+
+/* --- Options of ours ------------------------------------------------------------------------- */
+
+static bool option_set(struct slice name, struct slice value, bool *replicated, bool *ret_ours,
+                       struct error *err)
+{
+    *ret_ours = slice_equal(name, SLICE("replicated"));
+    if (!*ret_ours)
+        return true;
+    *replicated = slice_equal(value, SLICE("require"));
+    return *replicated || slice_equal(value, SLICE("prefer")) ||
+           error_set(err, ERROR_STORE_URL, "replicated is \"require\" or \"prefer\", not \"%.*s\"",
+                     (int)MIN(value.len, (size_t)40), (const char *)value.data);
+}
+
+bool pg_url_options(struct slice url, struct buf *to, bool *ret_replicated, struct error *err)
+{
+    struct slice base, query, parameter, name, value;
+    bool replicated = false, ours;
+    char separator = '?';
+
+    if (!slice_split(url, '?', &base, &query)) {
+        base = url;
+        query = SLICE_NONE;
+    }
+    buf_append_slice(to, base);
+    while (query.len) {
+        if (!slice_split(query, '&', &parameter, &query)) {
+            parameter = query;
+            query = SLICE_NONE;
+        }
+        if (!slice_split(parameter, '=', &name, &value)) {
+            name = parameter;
+            value = SLICE("");
+        }
+        if (!option_set(name, value, &replicated, &ours, err))
+            return false;
+        if (ours)
+            continue;
+        buf_append_byte(to, (uint8_t)separator);
+        buf_append_slice(to, parameter);
+        separator = '&';
+    }
+    *ret_replicated = replicated;
+    return true;
+}

@@ -215,6 +215,8 @@ static bool write_failed(struct error *err)
     case ERROR_STORE_POISONED:
     case ERROR_STORE_IN_USE:
     case ERROR_STORE_UNAVAILABLE:
+    case ERROR_STORE_UNREPLICATED:
+    case ERROR_STORE_LOST:
         return false;
     default:
         return error_set(err, ERROR_STORE_UNAVAILABLE, "%s", reason.message);

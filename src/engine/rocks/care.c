@@ -37,6 +37,13 @@ bool rocks_range_size(struct engine *engine, uint32_t partition, struct engine_r
     return failure ? rocks_error(err, failure, "estimating a size") : true;
 }
 
+/* Files that were written and not yet merged into the others; more than so many slow writes down.
+ */
+static double backlog(struct rocks_engine *rocks)
+{
+    return (double)property(rocks, "rocksdb.num-files-at-level0") / ROCKS_LEVEL_0_SLOWDOWN;
+}
+
 bool rocks_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
                       struct error *err UNUSED)
 {
@@ -54,6 +61,26 @@ bool rocks_statistics(struct engine *engine, struct engine_statistics *ret_stati
         .reads = atomic_load(&rocks->reads),
         .writes = atomic_load(&rocks->writes),
         .bytes_written = atomic_load(&rocks->bytes_written),
+        .backlog = backlog(rocks),
+    };
+    return true;
+}
+
+bool rocks_upkeep(struct engine *engine, struct engine_upkeep *ret_upkeep)
+{
+    struct rocks_engine *rocks = rocks_of(engine);
+    struct rocks_recall_figures recall = rocks_recall_figures(rocks->recall);
+
+    *ret_upkeep = (struct engine_upkeep){
+        .cache_bytes = rocksdb_cache_get_usage(rocks->cache),
+        .cache_bytes_max = rocksdb_cache_get_capacity(rocks->cache),
+        .recall_hits = recall.hits,
+        .recall_misses = recall.misses,
+        .compaction_bytes = property(rocks, "rocksdb.estimate-pending-compaction-bytes"),
+        .compactions = property(rocks, "rocksdb.num-running-compactions"),
+        .flushes = property(rocks, "rocksdb.num-running-flushes"),
+        .stalled = property(rocks, "rocksdb.is-write-stopped") ||
+                   property(rocks, "rocksdb.actual-delayed-write-rate"),
     };
     return true;
 }

@@ -31,6 +31,7 @@ bool rocks_snapshot_new(struct engine *engine, struct engine_snapshot **ret_snap
     struct rocks_snapshot *snapshot = MEMORY_NEW(struct rocks_snapshot);
 
     snapshot->snapshot.engine = engine;
+    snapshot->moment = rocks_recall_moment(rocks->recall);
     snapshot->native = rocksdb_create_snapshot(rocks->db);
     snapshot->read_any = rocksdb_readoptions_create();
     snapshot->read_cached = rocksdb_readoptions_create();
@@ -101,6 +102,12 @@ static bool get_stored(struct rocks_engine *rocks, struct engine_snapshot *snaps
     return value_finish(failure, pinned, arena, ret_value, err);
 }
 
+/* By which values that were kept are told to be the snapshot's; 0: as of now. */
+static uint64_t moment_of(struct engine_snapshot *snapshot)
+{
+    return snapshot ? CONTAINER_OF(snapshot, struct rocks_snapshot, snapshot)->moment : 0;
+}
+
 bool rocks_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
                struct slice key, enum engine_reach reach, struct arena *arena,
                struct engine_value *ret_value, struct error *err)
@@ -109,8 +116,8 @@ bool rocks_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t
     struct rocks_recall_seen seen = {0};
 
     atomic_fetch_add_explicit(&rocks->reads, 1, memory_order_relaxed);
-    if (!snapshot &&
-        rocks_recall_find(rocks->recall, partition, key, arena, &ret_value->bytes, &seen)) {
+    if (rocks_recall_find(rocks->recall, partition, key, moment_of(snapshot), arena,
+                          &ret_value->bytes, &seen)) {
         ret_value->found = ENGINE_FOUND;
         return true;
     }
@@ -129,31 +136,69 @@ static bool keys_are_sorted(const struct slice *keys, size_t count)
     return true;
 }
 
+/* Keys that are asked of RocksDB, and where their values belong. */
+struct missed {
+    const char **keys;
+    size_t *key_lens, *places;
+    struct rocks_recall_seen *seen;
+    size_t count;
+};
+
+/* What was kept is taken; the rest is left over. */
+static struct missed multi_recall(struct rocks_engine *rocks, uint64_t moment, uint32_t partition,
+                                  const struct slice *keys, size_t count, struct arena *arena,
+                                  struct engine_value *ret_values)
+{
+    struct missed missed = {.keys = ARENA_ARRAY(arena, const char *, count),
+                            .key_lens = ARENA_ARRAY(arena, size_t, count),
+                            .places = ARENA_ARRAY(arena, size_t, count),
+                            .seen = ARENA_ARRAY(arena, struct rocks_recall_seen, count)};
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = missed.count;
+        uint8_t *full;
+
+        if (rocks_recall_find(rocks->recall, partition, keys[i], moment, arena,
+                              &ret_values[i].bytes, &missed.seen[at])) {
+            ret_values[i].found = ENGINE_FOUND;
+            continue;
+        }
+        full = arena_alloc(arena, ROCKS_PREFIX_LEN + keys[i].len);
+        bytes_put_be32(full, partition);
+        memcpy(full + ROCKS_PREFIX_LEN, keys[i].data, keys[i].len);
+        missed.keys[at] = (const char *)full;
+        missed.key_lens[at] = ROCKS_PREFIX_LEN + keys[i].len;
+        missed.places[at] = i;
+        missed.count++;
+    }
+    return missed;
+}
+
 bool rocks_multi_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
                      const struct slice *keys, size_t count, enum engine_reach reach,
                      struct arena *arena, struct engine_value *ret_values, struct error *err)
 {
     struct rocks_engine *rocks = rocks_of(engine);
-    const char **key_bytes = ARENA_ARRAY(arena, const char *, count);
-    size_t *key_lens = ARENA_ARRAY(arena, size_t, count);
+    struct missed missed =
+        multi_recall(rocks, moment_of(snapshot), partition, keys, count, arena, ret_values);
     rocksdb_pinnableslice_t **pinned = ARENA_ARRAY(arena, rocksdb_pinnableslice_t *, count);
     char **failures = ARENA_ARRAY(arena, char *, count);
     bool fine = true;
 
-    for (size_t i = 0; i < count; i++) {
-        uint8_t *full = arena_alloc(arena, ROCKS_PREFIX_LEN + keys[i].len);
-
-        bytes_put_be32(full, partition);
-        memcpy(full + ROCKS_PREFIX_LEN, keys[i].data, keys[i].len);
-        key_bytes[i] = (const char *)full;
-        key_lens[i] = ROCKS_PREFIX_LEN + keys[i].len;
-    }
+    atomic_fetch_add_explicit(&rocks->reads, count, memory_order_relaxed);
+    if (!missed.count)
+        return true;
     rocksdb_batched_multi_get_cf(rocks->db, read_options(rocks, snapshot, reach), rocks->family,
-                                 count, key_bytes, key_lens, pinned, failures,
+                                 missed.count, missed.keys, missed.key_lens, pinned, failures,
                                  keys_are_sorted(keys, count));
     /* Every result is taken, whatever became of the others, for each must be released. */
-    for (size_t i = 0; i < count; i++)
-        fine = value_finish(failures[i], pinned[i], arena, &ret_values[i], err) && fine;
-    atomic_fetch_add_explicit(&rocks->reads, count, memory_order_relaxed);
+    for (size_t i = 0; i < missed.count; i++) {
+        struct engine_value *value = &ret_values[missed.places[i]];
+
+        fine = value_finish(failures[i], pinned[i], arena, value, err) && fine;
+        if (fine && value->found == ENGINE_FOUND)
+            rocks_recall_keep(rocks->recall, partition, keys[missed.places[i]], value->bytes,
+                              &missed.seen[i]);
+    }
     return fine;
 }

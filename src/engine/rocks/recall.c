@@ -13,6 +13,11 @@
  * began is not kept after it ended. So a value that is found was the last one when it was looked
  * for, or the write that replaces it was not visible to anybody yet.
  *
+ * Snapshots are numbered before they are made, and a value knows which number was the last when the
+ * write that left it had certainly ended. Every snapshot of a higher number shows that value, for
+ * as long as it is the last; of a lower one it is not known, and RocksDB is asked. What is read by
+ * a snapshot is kept only if no write of its stripe has ended since that was numbered.
+ *
  * Most writes are of keys that nobody ever reads one by one (entries of indexes). Whoever opens the
  * store says how those begin that are, and all others are passed over without a look.
  *
@@ -41,6 +46,7 @@ struct value {
     struct value *next;          /* in its bucket */
     struct value *newer, *older; /* in its queue, a ring */
     uint64_t hash;
+    uint64_t moment; /* snapshots after this one show it */
     uint32_t partition;
     uint32_t key_len, value_len;
     uint8_t uses;
@@ -56,6 +62,7 @@ struct queue {
 struct stripe {
     uint32_t begun;     /* writes that have begun */
     uint32_t under_way; /* of them */
+    uint64_t moment;    /* when the last of them ended */
 };
 
 struct shard {
@@ -65,6 +72,7 @@ struct shard {
     struct queue queues[2]; /* the short one, the long one */
     struct stripe stripes[STRIPES];
     uint32_t changes, changing; /* of many keys at once */
+    uint64_t change_moment;     /* when the last of them ended */
     uint32_t *marks;            /* made with the first value */
     uint64_t hits, misses;
 };
@@ -72,6 +80,7 @@ struct shard {
 struct rocks_recall {
     size_t shard_count;
     atomic_size_t shard_bytes_max;
+    _Atomic uint64_t moment;                /* of the last snapshot */
     bool recalls[256];                      /* keys with this first byte */
     atomic_size_t slots[SLOTS], slots_used; /* bytes by partition; how many are above 0 */
     struct shard shards[];
@@ -274,9 +283,11 @@ static void buckets_grow(struct shard *shard)
     shard->bucket_count = count;
 }
 
-static void value_add(struct rocks_recall *recall, struct shard *shard, uint64_t hash,
-                      uint32_t partition, struct slice key, struct slice bytes, bool is_long)
+static void value_add(struct rocks_recall *recall, struct shard *shard,
+                      const struct rocks_recall_seen *seen, uint32_t partition, struct slice key,
+                      struct slice bytes, bool is_long)
 {
+    uint64_t hash = seen->hash;
     size_t size = value_bytes(key.len, bytes.len);
     struct value *value, **bucket;
 
@@ -287,6 +298,7 @@ static void value_add(struct rocks_recall *recall, struct shard *shard, uint64_t
         buckets_grow(shard);
     value = memory_alloc(size);
     *value = (struct value){.hash = hash,
+                            .moment = seen->moment,
                             .partition = partition,
                             .key_len = (uint32_t)key.len,
                             .value_len = (uint32_t)bytes.len};
@@ -315,8 +327,13 @@ static bool fits(const struct rocks_recall *recall, struct slice key, struct sli
            value_bytes(key.len, value.len) <= recall->shard_bytes_max / SHORT_PART;
 }
 
+uint64_t rocks_recall_moment(struct rocks_recall *recall)
+{
+    return atomic_fetch_add(&recall->moment, 1) + 1;
+}
+
 bool rocks_recall_find(struct rocks_recall *recall, uint32_t partition, struct slice key,
-                       struct arena *arena, struct slice *ret_value,
+                       uint64_t moment, struct arena *arena, struct slice *ret_value,
                        struct rocks_recall_seen *ret_seen)
 {
     uint64_t hash;
@@ -333,7 +350,7 @@ bool rocks_recall_find(struct rocks_recall *recall, uint32_t partition, struct s
         struct value *value = value_find(shard, hash, partition, key);
         const struct stripe *stripe = stripe_of(shard, hash);
 
-        found = value && !value->hidden;
+        found = value && !value->hidden && (!moment || value->moment < moment);
         if (found) {
             value->uses += value->uses < USES_MAX;
             *ret_value =
@@ -344,8 +361,10 @@ bool rocks_recall_find(struct rocks_recall *recall, uint32_t partition, struct s
         }
         *ret_seen = (struct rocks_recall_seen){
             .hash = hash,
+            .moment = moment ? moment - 1 : atomic_load(&recall->moment),
             .writes = stripe->begun + shard->changes,
-            .may_keep = !value && !stripe->under_way && !shard->changing,
+            .may_keep = !value && !stripe->under_way && !shard->changing &&
+                        (!moment || (stripe->moment < moment && shard->change_moment < moment)),
         };
     }
     return found;
@@ -366,7 +385,7 @@ void rocks_recall_keep(struct rocks_recall *recall, uint32_t partition, struct s
             shard->marks = memory_alloc_zero(memory_array_size(MARKS, sizeof *shard->marks));
         if (stripe->begun + shard->changes == seen->writes && !shard->changing &&
             !value_find(shard, seen->hash, partition, key))
-            value_add(recall, shard, seen->hash, partition, key, value,
+            value_add(recall, shard, seen, partition, key, value,
                       *mark_of(shard, seen->hash) == (uint32_t)seen->hash);
     }
 }
@@ -405,15 +424,19 @@ static void op_end(struct rocks_recall *recall, uint32_t partition, const struct
 
         assert(stripe->under_way > 0);
         stripe->under_way--;
+        stripe->moment = atomic_load(&recall->moment);
         if (keeps && value->value_len == op->value.len) {
             memcpy(value->bytes + value->key_len, op->value.data, op->value.len);
+            value->moment = stripe->moment;
             value->hidden = false;
         } else if (value) {
             bool is_long = value->is_long;
 
             value_forget(recall, shard, value);
             if (keeps)
-                value_add(recall, shard, hash, partition, op->key, op->value, is_long);
+                value_add(recall, shard,
+                          &(struct rocks_recall_seen){.hash = hash, .moment = stripe->moment},
+                          partition, op->key, op->value, is_long);
         }
     }
 }
@@ -476,6 +499,7 @@ void rocks_recall_change_end(struct rocks_recall *recall)
         WITH_LOCK (&recall->shards[i].lock) {
             assert(recall->shards[i].changing > 0);
             recall->shards[i].changing--;
+            recall->shards[i].change_moment = atomic_load(&recall->moment);
         }
 }
 

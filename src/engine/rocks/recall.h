@@ -4,9 +4,9 @@
  * sees the write and after, and in between the keys concerned are neither found here nor taken in.
  *
  *     struct rocks_recall_seen seen;
- *     if (rocks_recall_find(recall, partition, key, arena, &value, &seen))
+ *     if (rocks_recall_find(recall, partition, key, moment, arena, &value, &seen))
  *         return value;
- *     ... read it from RocksDB, as of now and not of a snapshot ...
+ *     ... read it from RocksDB, as of now or of the snapshot of that moment ...
  *     rocks_recall_keep(recall, partition, key, value, &seen);
  *
  *     rocks_recall_write_begin(recall, sections, count);
@@ -30,16 +30,20 @@ void rocks_recall_free(struct rocks_recall *recall); /* NULL is fine */
 /* It may have so much from now on; what is above goes with what comes next. Not from nothing. */
 void rocks_recall_resize(struct rocks_recall *recall, size_t bytes_max);
 
+/* A number for a snapshot of RocksDB, to be asked for before that is made. Never 0. */
+uint64_t rocks_recall_moment(struct rocks_recall *recall);
+
 /* What a look found out, for keeping what is read next. */
 struct rocks_recall_seen {
-    uint64_t hash;
+    uint64_t hash, moment;
     uint32_t writes; /* of its stripe, that had begun */
     bool may_keep;
 };
 
-/* True: it is there; the value is copied into the arena. */
+/* True: it is there, and is what a snapshot of that moment shows; 0: as of now. The value is copied
+ * into the arena. */
 bool rocks_recall_find(struct rocks_recall *recall, uint32_t partition, struct slice key,
-                       struct arena *arena, struct slice *ret_value,
+                       uint64_t moment, struct arena *arena, struct slice *ret_value,
                        struct rocks_recall_seen *ret_seen);
 
 /* Keeps what was read after a look, unless the key may have been written since. */

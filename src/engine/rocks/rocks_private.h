@@ -19,7 +19,7 @@
 #include <rocksdb/c.h>
 #include <stdatomic.h>
 
-enum { ROCKS_PREFIX_LEN = 4, ROCKS_WRITE_BUFFERS = 4 };
+enum { ROCKS_PREFIX_LEN = 4, ROCKS_WRITE_BUFFERS = 4, ROCKS_LEVEL_0_SLOWDOWN = 64 };
 
 /* Which partitions exist and under which epoch: kept in memory, for one process holds the store.
  * Sorted by id. */
@@ -77,6 +77,7 @@ struct rocks_engine {
 
 struct rocks_snapshot {
     struct engine_snapshot snapshot;
+    uint64_t moment; /* of what is recalled */
     const rocksdb_snapshot_t *native;
     rocksdb_readoptions_t *read_any, *read_cached;
 };
@@ -181,6 +182,7 @@ bool rocks_range_size(struct engine *engine, uint32_t partition, struct engine_r
 bool rocks_backup(struct engine *engine, struct slice directory, struct error *err);
 bool rocks_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
                       struct error *err);
+bool rocks_upkeep(struct engine *engine, struct engine_upkeep *ret_upkeep);
 /* Bytes a memory: node holds: write buffers and files of its memory environment. */
 uint64_t rocks_bytes_stored(struct rocks_engine *rocks);
 

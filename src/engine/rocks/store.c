@@ -16,11 +16,9 @@ enum {
     METADATA_BLOCK_BYTES = 4096,
     WAL_BYTES_MAX = 128 * 1024 * 1024, /* bounds recovery */
     LOG_WARN = 2,
-    /* Files of level 0 from which on writes are slowed down, and stopped. At RocksDB's 20 and 36
-     * the re-key of a million items came to a near standstill (127 KB a second); at these it
-     * halts for some seconds now and then and gets through. Calm, there are at most four as ever.
-     */
-    LEVEL_0_SLOWDOWN = 64,
+    /* Files of level 0 from which on writes are slowed down (ROCKS_LEVEL_0_SLOWDOWN), and stopped.
+     * At RocksDB's 20 and 36 the re-key of a million items came to a near standstill (127 KB a
+     * second). Calm, there are at most four as ever, and copies wait at a quarter of it. */
     LEVEL_0_STOP = 96,
 };
 
@@ -71,10 +69,13 @@ static void table_options_set(rocksdb_options_t *native, rocksdb_cache_t *cache)
 }
 
 /* What the C interface has no function for goes through RocksDB's own option text. The insertion
- * hint works per prefix: partition and the family byte behind it. Logs in the manifest: mark.c. */
+ * hint works per prefix: partition, the family byte and one more, which tells paths of an index
+ * apart: entries of one item are of as many paths, and each begins to look where the last of about
+ * the same path went. Two more bytes would save as much again, but a hint takes 230 bytes of the
+ * write buffer, and every item would have one of its own. Logs in the manifest: mark.c. */
 static rocksdb_options_t *options_extend(rocksdb_options_t *base, struct error *err)
 {
-    static const char text[] = "memtable_insert_with_hint_prefix_extractor=rocksdb.FixedPrefix.5;"
+    static const char text[] = "memtable_insert_with_hint_prefix_extractor=rocksdb.FixedPrefix.6;"
                                "avoid_flush_during_recovery=true;"
                                "track_and_verify_wals_in_manifest=true;";
     rocksdb_options_t *extended = rocksdb_options_create();
@@ -112,7 +113,7 @@ rocksdb_options_t *rocks_options_new(size_t write_buffer_bytes, bool memory, roc
     rocksdb_options_set_write_buffer_size(base, write_buffer_bytes);
     rocksdb_options_set_max_write_buffer_number(base, ROCKS_WRITE_BUFFERS);
     rocksdb_options_set_max_background_jobs(base, 2);
-    rocksdb_options_set_level0_slowdown_writes_trigger(base, LEVEL_0_SLOWDOWN);
+    rocksdb_options_set_level0_slowdown_writes_trigger(base, ROCKS_LEVEL_0_SLOWDOWN);
     rocksdb_options_set_level0_stop_writes_trigger(base, LEVEL_0_STOP);
     rocksdb_options_set_max_open_files(base, 512);
     rocksdb_options_set_bytes_per_sync(base, 1024 * 1024);
@@ -332,7 +333,7 @@ static bool memory_driver_open(struct slice url, const struct engine_options *op
     .iterator_free = rocks_iterator_free, .iterator_next = rocks_iterator_next,                    \
     .iterator_seek = rocks_iterator_seek, .write = rocks_write, .load = rocks_load,                \
     .range_drop = rocks_range_drop, .range_size = rocks_range_size, .backup = rocks_backup,        \
-    .statistics = rocks_statistics
+    .statistics = rocks_statistics, .upkeep = rocks_upkeep
 
 const struct engine_driver engine_driver_rocksdb = {
     .scheme = "rocksdb",

@@ -528,6 +528,114 @@ static void a_call_that_waits_asks_for_a_sign_of_life_at_once(void **state)
     engine_close(guard);
 }
 
+/* --- A node whose place another server can take ---------------------------------------------- */
+
+struct held_call {
+    struct bench *bench;
+    struct thread thread;
+    atomic_bool begun;
+    bool done;
+    struct error err;
+};
+
+static void held_run(void *context)
+{
+    struct held_call *call = context;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_value value;
+
+    atomic_store(&call->begun, true);
+    call->done = engine_get(call->bench->guard, NULL, 7, SLICE("k"), ENGINE_READ_ANY, arena, &value,
+                            &call->err);
+}
+
+static uint64_t held_back(const struct bench *bench)
+{
+    struct engine_guard_status status;
+
+    assert_true(engine_guard_status(bench->guard, &status));
+    return status.waited;
+}
+
+/* The guard with patience, before a node that is down. */
+static void bench_hold(struct bench *bench, int64_t failover_ms)
+{
+    struct engine_guard_options options = options_of(bench);
+    struct error err;
+
+    engine_close(bench->guard);
+    options.failover_ms = failover_ms;
+    options.failover_calls = 2;
+    bench->guard = engine_guard_around(&options, store_new(bench));
+    fault_engine_fail_over(bench->fault, true);
+    assert_ok(engine_partition_create(bench->guard, 1, 1, &err), &err);
+    assert_ok(engine_partition_create(bench->guard, 7, 1, &err), &err);
+    engine_guard_keep(bench->guard, &(struct engine_guard_hooks){on_rejoin, bench}, true);
+    engine_guard_tend(bench->guard); /* it learns that the node can fail over */
+    fault_engine_unplug(bench->fault, true);
+    engine_guard_tend(bench->guard);
+}
+
+static bool get_cached(struct bench *bench, struct engine_value *ret_value, struct error *err)
+{
+    return engine_get(bench->guard, NULL, 7, SLICE("k"), ENGINE_READ_CACHED, bench->arena,
+                      ret_value, err);
+}
+
+static void calls_wait_for_another_server_to_take_over(void **state)
+{
+    enum { HOUR_MS = 3600 * 1000 };
+    struct bench *bench = *state;
+    struct held_call calls[2] = {{.bench = bench}, {.bench = bench}};
+    struct engine_value value;
+    struct error err;
+
+    bench_hold(bench, HOUR_MS);
+    assert_ok(get_cached(bench, &value, &err), &err); /* who may not block is sent to who may */
+    assert_int_equal(value.found, ENGINE_COLD);
+    for (size_t i = 0; i < 2; i++)
+        thread_start(&calls[i].thread, "held", held_run, &calls[i]);
+    while (held_back(bench) < 2)
+        sched_yield();
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN); /* one too many does not wait */
+    assert_fails(get_cached(bench, &value, &err), &err, ERROR_NODE_DOWN);
+    assert_int_equal(held_back(bench), 2);
+    fault_engine_unplug(bench->fault, false);
+    bench->now_ms += 10000;
+    engine_guard_tend(bench->guard);
+    for (size_t i = 0; i < 2; i++) {
+        thread_join(&calls[i].thread);
+        assert_ok(calls[i].done, &calls[i].err);
+    }
+}
+
+static void nobody_waits_for_a_node_that_does_not_come_back(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    bench_hold(bench, 1);
+    nanosleep(&(struct timespec){0, 5 * 1000 * 1000}, NULL); /* longer than it is waited for */
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+}
+
+static void a_node_without_another_server_is_not_waited_for(void **state)
+{
+    struct bench *bench = *state;
+    struct error err;
+
+    bench_hold(bench, 3600 * 1000);
+    fault_engine_unplug(bench->fault, false);
+    bench->now_ms += 10000;
+    fault_engine_fail_over(bench->fault, false);
+    engine_guard_tend(bench->guard);
+    fault_engine_unplug(bench->fault, true);
+    engine_guard_tend(bench->guard);
+    assert_fails(get(bench, 7, &err), &err, ERROR_NODE_DOWN);
+    assert_int_equal(held_back(bench), 0);
+    assert_fails(engine_guard_accept_loss(bench->guard, &err), &err, ERROR_BAD_REQUEST);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -542,6 +650,9 @@ int main(void)
         TEST(a_node_that_is_away_at_the_start_comes_later),
         TEST(a_paused_node_keeps_its_catalogue_open),
         TEST(a_node_that_hangs_holds_few_callers_and_lets_go_of_them),
+        TEST(calls_wait_for_another_server_to_take_over),
+        TEST(nobody_waits_for_a_node_that_does_not_come_back),
+        TEST(a_node_without_another_server_is_not_waited_for),
         TEST(a_write_that_never_returns_takes_the_node_down_until_it_does),
         cmocka_unit_test(
             a_read_is_let_go_when_no_sign_of_life_comes_either_and_nobody_waits_after_it),

@@ -42,11 +42,44 @@ static void a_message_becomes_one_line_without_the_password(void **state UNUSED)
     assert_string_equal(line, "0123");
 }
 
+static void options_of_ours_are_taken_out(void **state UNUSED)
+{
+    static const struct {
+        const char *url, *plain;
+        bool replicated;
+    } cases[] = {
+        {"postgresql://h/d", "postgresql://h/d", false},
+        {"postgresql://a,b/d?replicated=require", "postgresql://a,b/d", true},
+        {"postgresql://a,b/d?replicated=prefer&sslmode=require",
+         "postgresql://a,b/d?sslmode=require", false},
+        {"postgresql:///d?host=/x&replicated=require&port=1", "postgresql:///d?host=/x&port=1",
+         true},
+    };
+    struct error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(buf_done) struct buf plain;
+        bool replicated;
+
+        buf_init(&plain, BUF_DEFAULT_MAX);
+        assert_ok(pg_url_options(slice_of_text(cases[i].url), &plain, &replicated, &err), &err);
+        assert_slice_equal(buf_slice(&plain), slice_of_text(cases[i].plain));
+        assert_int_equal(replicated, cases[i].replicated);
+    }
+    CLEANUP(buf_done) struct buf plain;
+    bool unset;
+
+    buf_init(&plain, BUF_DEFAULT_MAX);
+    assert_fails(pg_url_options(SLICE("postgresql://h/d?replicated="), &plain, &unset, &err), &err,
+                 ERROR_STORE_URL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passwords_are_masked_wherever_they_stand),
         cmocka_unit_test(a_message_becomes_one_line_without_the_password),
+        cmocka_unit_test(options_of_ours_are_taken_out),
     };
     return cmocka_run_group_tests_name("engine/pg/url", tests, NULL, NULL);
 }

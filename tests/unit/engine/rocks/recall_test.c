@@ -33,8 +33,20 @@ static int teardown(void **state)
 static bool look(struct fixture *fixture, uint32_t partition, const char *key,
                  struct slice *ret_value, struct rocks_recall_seen *ret_seen)
 {
-    return rocks_recall_find(fixture->recall, partition, slice_of_text(key), fixture->arena,
+    return rocks_recall_find(fixture->recall, partition, slice_of_text(key), 0, fixture->arena,
                              ret_value, ret_seen);
+}
+
+/* As a snapshot of that moment sees it; NULL: the store has to be asked. */
+static const char *seen_at(struct fixture *fixture, const char *key, uint64_t moment,
+                           struct rocks_recall_seen *ret_seen)
+{
+    struct slice value;
+
+    if (!rocks_recall_find(fixture->recall, 1, slice_of_text(key), moment, fixture->arena, &value,
+                           ret_seen))
+        return NULL;
+    return arena_text(fixture->arena, value);
 }
 
 static bool has(struct fixture *fixture, uint32_t partition, const char *key)
@@ -114,6 +126,43 @@ static void a_write_replaces_what_is_kept_and_adds_nothing(void **state)
     assert_false(has(fixture, 1, "db"));
     write_op(fixture, (struct engine_op){ENGINE_DELETE, SLICE("da"), SLICE_NONE}, true);
     assert_false(has(fixture, 1, "da"));
+}
+
+static void snapshots_see_what_was_last_before_them_or_ask_the_store(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rocks_recall_seen seen, ignored;
+    uint64_t first, second, third;
+
+    first = rocks_recall_moment(fixture->recall);
+    read_value(fixture, 1, "da", SLICE("1"));
+    assert_null(seen_at(fixture, "da", first, &seen)); /* was it written since? nobody knows */
+    second = rocks_recall_moment(fixture->recall);
+    assert_string_equal(seen_at(fixture, "da", second, &seen), "1");
+    write_op(fixture, put("da", "2"), true);
+    assert_null(seen_at(fixture, "da", second, &seen));
+    third = rocks_recall_moment(fixture->recall);
+    assert_string_equal(seen_at(fixture, "da", third, &seen), "2");
+    assert_value(fixture, "da", "2");
+
+    /* what a snapshot reads is kept, unless it was written since */
+    assert_null(seen_at(fixture, "db", third, &seen));
+    rocks_recall_keep(fixture->recall, 1, SLICE("db"), SLICE("old"), &seen);
+    assert_string_equal(seen_at(fixture, "db", third, &ignored), "old");
+    assert_null(seen_at(fixture, "dc", third, &seen));
+    write_op(fixture, put("dc", "new"), true);
+    rocks_recall_keep(fixture->recall, 1, SLICE("dc"), SLICE("old"), &seen);
+    assert_false(has(fixture, 1, "dc"));
+    assert_null(seen_at(fixture, "dc", third, &seen)); /* it has ended before this look */
+    rocks_recall_keep(fixture->recall, 1, SLICE("dc"), SLICE("old"), &seen);
+    assert_false(has(fixture, 1, "dc"));
+
+    /* a change of many keys is as good as a write of each */
+    rocks_recall_change_begin(fixture->recall, 1);
+    rocks_recall_change_end(fixture->recall);
+    assert_null(seen_at(fixture, "de", third, &seen));
+    rocks_recall_keep(fixture->recall, 1, SLICE("de"), SLICE("old"), &seen);
+    assert_false(has(fixture, 1, "de"));
 }
 
 static void a_write_that_failed_leaves_nothing(void **state)
@@ -264,6 +313,7 @@ int main(void)
         CLAIM(what_was_read_is_found_under_its_own_key_and_partition_alone),
         CLAIM(keys_that_begin_otherwise_are_not_kept),
         CLAIM(a_write_replaces_what_is_kept_and_adds_nothing),
+        CLAIM(snapshots_see_what_was_last_before_them_or_ask_the_store),
         CLAIM(a_write_that_failed_leaves_nothing),
         CLAIM(while_a_write_is_under_way_its_key_is_neither_found_nor_kept),
         CLAIM(what_was_read_before_a_write_is_not_kept_after_it),
