@@ -1,0 +1,79 @@
+/* Verify from within: verify.c walks items forwards, verify_surplus.c entries backwards,
+ * verify_repair.c makes entries anew. */
+#pragma once
+
+#include "backup/verify.h"
+#include "item/write_set.h"
+
+enum verify_phase {
+    VERIFY_PHASE_ITEMS,   /* what each makes is looked up */
+    VERIFY_PHASE_COUNT,   /* entries of each family */
+    VERIFY_PHASE_SURPLUS, /* of the families that have too many */
+    VERIFY_PHASE_DONE,
+};
+
+enum { VERIFY_FAMILIES = 256, VERIFY_SUMS_MAX = 4096 };
+
+struct verify_sum {
+    struct slice key;
+    int64_t amounts[COUNTER_NUMBERS];
+};
+
+struct verify {
+    const struct backup_moment *moment;
+    const struct backup_partition *partition;
+    bool repair;
+    struct item_scope scope; /* of the current policy */
+    uint32_t versions_from;  /* of the first definition in before */
+    struct definition *const *before;
+    size_t before_count;
+    bool claims_change; /* a unique index is being built: who owns what is not settled */
+    uint64_t numbering_lsn, numbering_counter;
+
+    enum verify_phase phase;
+    struct buf position;                /* the last key looked at in the phase */
+    uint64_t expected[VERIFY_FAMILIES]; /* entries that items make */
+    uint64_t missing[VERIFY_FAMILIES];  /* of those */
+    uint64_t found[VERIFY_FAMILIES];
+    struct arena *sums_arena; /* of the logical partition at hand */
+    struct slice logical;
+    struct verify_sum *sums;
+    size_t sum_count;
+    int64_t total[COUNTER_NUMBERS]; /* of the physical partition */
+    struct verify_figures figures;
+
+    const struct verify_sink *sink; /* while a step runs */
+    struct arena *arena;            /* of what is looked at together */
+};
+
+/* An item and all that it makes; in the arena. */
+struct verify_item {
+    struct item item;
+    struct write_set_change change;
+    struct commit_part part;
+};
+
+/* Takes a stored item apart and builds what it makes. False with ERROR_STORE_CORRUPT and its kin:
+ * it is damaged. */
+NODISCARD bool verify_item_build(const struct verify *verify, struct slice key, struct slice stored,
+                                 struct arena *arena, struct verify_item *ret_item,
+                                 struct error *err);
+
+/* Is the stored value what the operation puts? Records of the feed know more than items do. */
+bool verify_value_fits(const struct engine_op *op, struct slice stored,
+                       const struct item_header *header);
+
+void verify_tell(struct verify *verify, enum verify_kind kind, struct slice key, const char *format,
+                 ...) PRINTF_LIKE(4, 5);
+
+/* Names the entries of a family that no item makes. *ret_finished: the family is done. */
+NODISCARD bool verify_surplus_step(struct verify *verify, uint8_t family, size_t entries_max,
+                                   size_t *ret_looked, bool *ret_finished, struct error *err);
+
+/* Puts what the item of this key makes and lacks, and deletes an entry that it does not make
+ * (surplus.data NULL: none), as things are now. */
+NODISCARD bool verify_repair_item(struct verify *verify, struct slice item_key,
+                                  struct slice surplus, struct error *err);
+/* Adds to a sum what it lacks. */
+NODISCARD bool verify_repair_sum(struct verify *verify, struct slice key, const int64_t *lacks,
+                                 struct error *err);
