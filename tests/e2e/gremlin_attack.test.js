@@ -2,8 +2,9 @@
 // an attack goes on is served before it ends, or the test never does.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Server } from './server.js';
-import { Wire, evaluation, frame, opcodes } from './gremlin.js';
+import { CosmosClient } from '@azure/cosmos';
+import { Server, emulatorKey } from './server.js';
+import { Wire, authenticator, client, evaluation, failure, frame, graph, opcodes, v2 } from './gremlin.js';
 
 const patient = ['--set', 'gremlin.evaluation_ms=1h', '--set', 'gremlin.evaluation_ms_max=1h', '--set', 'gremlin.loops_max=1000000000'];
 const host = (server, account) => ({ headers: { Host: `${account}.localhost:${server.gremlinPort}` } });
@@ -76,4 +77,106 @@ test('many pings and empty frames do no harm', async (t) => {
   for (let i = 0; i < 2000; i++) assert.equal((await wire.next()).payload.toString(), `${i}`);
   wire.send(Buffer.concat(Array.from({ length: 500 }, () => frame(opcodes.text, ''))));
   for (let i = 0; i < 500; i++) assert.equal((await wire.answer()).status.code, 498);
+});
+
+const within = (session, script) => evaluation(script, { session }, { processor: 'session' });
+
+test('sessions are of their connection: nobody else reads their variables or ends them', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'account.by_use=true']);
+  const ann = await Wire.open(t, server, host(server, 'ann'));
+  assert.equal((await ann.ask(within('s', "secret = 'of ann'"))).at(-1).status.code, 200);
+  for (const account of ['mallory', 'ann']) {
+    const other = await Wire.open(t, server, host(server, account));
+    const { status } = (await other.ask(within('s', 'secret'))).at(-1);
+    assert.equal(status.code, 597, `${account}: ${status.message}`);
+    assert.doesNotMatch(status.message, /of ann/);
+    await other.ask({ ...within('s', ''), op: 'close', args: { session: 's' } });
+    other.socket.destroy();
+  }
+  assert.deepEqual((await ann.ask(within('s', 'secret')))[0].result.data, ['of ann']);
+});
+
+test('an alias leads to graphs of the own account alone, and with credentials to the one they are for', async (t) => {
+  const server = await graph(t, ['--set', 'account.by_use=true']);
+  const owner = await client(t, server, '3.7', { authenticator: authenticator('3.7'), path: '/', mimeType: v2 });
+  await owner.submit("g.addV('n').property('pk', 'x').property('id', 'secret')");
+  const mallory = await Wire.open(t, server, host(server, 'mallory'));
+  for (const alias of ['graphs.g', '../graphs.g', '/dbs/graphs/colls/g', 'localhost.graphs.g', 'graphs', '']) {
+    const answers = await mallory.ask(evaluation('g.V()', { aliases: { g: alias } }));
+    assert.ok(answers.at(-1).status.code >= 400 || !answers.at(-1).result.data?.length, JSON.stringify(answers));
+    assert.doesNotMatch(JSON.stringify(answers), /secret/);
+  }
+  await signedOther(server);
+  for (const alias of ['graphs.other', 'other'])
+    assert.equal((await failure(owner.submit('g.V()', {}, { aliases: { g: alias } }))).statusCode, 499, alias);
+});
+
+async function signedOther(server) {
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  await cosmos.database('graphs').containers.create({ id: 'other', partitionKey: '/pk' });
+  cosmos.dispose();
+}
+
+test('a token for one key reaches nothing else by edges, ids or drops', async (t) => {
+  const server = await graph(t, [], { throughput: '40000' });
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => cosmos.dispose());
+  const { user } = await cosmos.database('graphs').users.create({ id: 'mallory' });
+  const { resource } = await user.permissions.create({ id: 'x', permissionMode: 'All', resource: 'dbs/graphs/colls/g', resourcePartitionKey: ['mine'] });
+  const connect = (key) => client(t, server, '3.7', { authenticator: authenticator('3.7', { key }), path: '/', mimeType: v2 });
+  const owner = await connect(emulatorKey), bound = await connect(resource._token);
+  await owner.submit(`g.addV('n').property('pk', 'mine').property('id', 'a').as('a')
+    .addV('n').property('pk', 'theirs').property('id', 'b').property('name', 'secret').as('b')
+    .addE('e').from('a').to('b').property('id', 'ab').addE('e').from('b').to('a').property('id', 'ba')`.replace(/\s*\n\s*/g, ''));
+  const values = async (script) => (await bound.submit(script)).toArray();
+  assert.deepEqual(await values('g.V().id()'), ['a']);
+  for (const script of ["g.V('b')", "g.V(['theirs', 'b'])", "g.V('a').out()", "g.V('a').in()", "g.V('a').both().values('name')", "g.V('a').inE()", "g.E('ba')",
+    "g.V('a').outE().inV().values('name')", "g.V().has('pk', 'theirs')", "g.V().has('name', 'secret')", "g.V('a').repeat(both()).emit().times(3).values('name')"])
+    assert.deepEqual(await values(script), [], script);
+  for (const script of ["g.addV('n').property('pk', 'theirs')", "g.addE('e').from(g.V('a')).to(g.V(['theirs', 'b']))"])
+    assert.ok((await failure(bound.submit(script))).statusCode >= 400, script);
+  await values("g.V(['theirs', 'b']).drop()");
+  await values("g.E('ba').drop()");
+  assert.equal((await owner.submit("g.V('b').inE().count()")).first() + (await owner.submit("g.V('b').outE().count()")).first(), 2);
+});
+
+test('what sessions keep is bounded for each and for the account', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'account.by_use=true', '--set', 'gremlin.sessions_max=40']);
+  const mallory = await Wire.open(t, server, host(server, 'mallory'));
+  let refused = 0;
+  for (let i = 0; i < 60; i++) {
+    const big = `x = '${'x'.repeat(60000)}'; ${'x = [x, x]; '.repeat(12)} 1`;
+    const { status } = (await mallory.ask(within(`s${i}`, big))).at(-1);
+    refused += status.code >= 400;
+  }
+  assert.ok(refused >= 20, 'not every session is opened, or keeps what it likes');
+  const ann = await Wire.open(t, server, host(server, 'ann'));
+  const { status, result } = (await ann.ask(evaluation('g.inject(1)'))).at(-1);
+  assert.deepEqual([status.code, result.data], [200, [1]]);
+});
+
+test('who does not read keeps its workers no longer than writing may stall', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'account.by_use=true', '--set', 'net.write_stall_ms_max=1s', ...patient]);
+  const slow = [];
+  for (let i = 0; i < 4; i++) {
+    const wire = await Wire.open(t, server, host(server, 'mallory'));
+    wire.socket.pause();
+    for (let j = 0; j < 4; j++) wire.text(evaluation(`g.inject('${'x'.repeat(1000)}').repeat(union(identity(), identity())).times(18)`));
+    slow.push(wire);
+  }
+  const honest = await Wire.open(t, server, host(server, 'ann'));
+  for (let i = 0; i < 20; i++) assert.deepEqual((await honest.ask(evaluation(`g.inject(${i})`)))[0].result.data, [i]);
+  await server.until(async () => (await running(server)) <= 1);
+  for (const wire of slow) wire.socket.destroy();
+});
+
+test('a traversal may say how long its request takes, in a script too, and no longer than the server allows', async (t) => {
+  const server = await Server.start(t, ['--dev', '--set', 'gremlin.evaluation_ms=1h', '--set', 'gremlin.evaluation_ms_max=1h', '--set', 'gremlin.loops_max=1000000000']);
+  const wire = await Wire.open(t, server);
+  for (const script of [forever.replace('g.', "g.with('evaluationTimeout', 50)."), `g.inject(1); ${forever.replace('g.', "g.with('evaluationTimeout', 50L).")}`]) {
+    const { status } = (await wire.ask(evaluation(script))).at(-1);
+    assert.equal(status.code, 598, status.message);
+  }
+  assert.equal((await wire.ask(evaluation("g.with('evaluationTimeout', 'soon').inject(1)"))).at(-1).status.code, 597);
+  assert.deepEqual((await wire.ask(evaluation("g.with('evaluationTimeout', 0).inject(1)")))[0].result.data, [1]);
 });

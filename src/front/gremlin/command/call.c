@@ -254,8 +254,23 @@ static void call_refuse(struct front_call *front, const struct error *err)
     call_refuse_with(call, err, call->evaluation.code);
 }
 
-static const struct front_call_kind kind = {
-    .run = call_run, .part = call_part, .answer = call_answer, .refuse = call_refuse};
+static void call_describe(const struct front_call *front, struct observed_request *request)
+{
+    const struct gremlin_call *call = gremlin_of(front);
+
+    request->id = call->answering.id;
+    request->peer = &call->client->address;
+    request->started_ns = call->answering.started_ns;
+    request->bytes_in = call->message.len;
+    gremlin_target_describe(&call->identity, &call->asked, request);
+    request->charge_cru = call->answering.charge_cru;
+}
+
+static const struct front_call_kind kind = {.run = call_run,
+                                            .part = call_part,
+                                            .answer = call_answer,
+                                            .refuse = call_refuse,
+                                            .describe = call_describe};
 
 void gremlin_call_run(struct gremlin_call *call)
 {

@@ -408,6 +408,7 @@ static void *client_open(void *context, struct gremlin_connection *connection,
     client->meter = client->gremlin->options.wire.memory;
     snprintf(client->account, sizeof client->account, "%s", peer->account);
     snprintf(client->identity.account, sizeof client->identity.account, "%s", peer->account);
+    client->address = peer->address;
     client->local = client->gremlin->options.door.dev && net_address_is_loopback(&peer->address);
     client->served = peer->tls || peer->root;
     if (client->local && !client->served && !graphs_are_named(client)) {

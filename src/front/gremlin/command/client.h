@@ -23,6 +23,7 @@ struct gremlin_client {
     struct gremlin_channel *channel;       /* a reference */
     struct net_loop *loop;
     struct memory_meter *meter; /* of who it is */
+    struct net_address address;
     char account[GREMLIN_ACCOUNT_SIZE];
     bool local;      /* it need not say who it is, if it names its graph by the alias */
     bool served;     /* it has come as the service has clients come: with TLS, or to "/" */

@@ -4,10 +4,12 @@
 #include "front/fan_out.h"
 #include "front/gremlin/language/script.h"
 #include "front/gremlin/value/container.h"
+#include "front/gremlin/value/special.h"
 #include "front/kit/queries.h"
 #include "front/owner.h"
 
-enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64 };
+/* BARRIER_SHARE: one barrier keeps at most a fourth of a request's memory before it spills. */
+enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64, BARRIER_SHARE = 4 };
 
 /* --- Results -----------------------------------------------------------------------------------
  */
@@ -60,7 +62,7 @@ static bool batch_pass(struct gremlin_evaluation *e, struct error *err)
 {
     if (clock_read_monotonic_ms(e->call->services->clock) >= e->deadline_ms)
         return error_set(err, ERROR_TIMED_OUT, "the request took longer than %lld ms",
-                         (long long)e->asked->evaluation_ms);
+                         (long long)e->evaluation_ms);
     if (e->holding)
         return batch_hold(e, err);
     if (!batch_send(e, &e->batch, err))
@@ -119,8 +121,54 @@ static bool results_take(void *self, const struct gremlin_value *values, const u
 /* --- Traversals --------------------------------------------------------------------------------
  */
 
-static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
-                          struct error *err)
+/* What g.with('evaluationTimeout', ms) says, in a script or as a strategy of bytecode; NULL:
+ * nothing.
+ */
+static const struct gremlin_value *timeout_of(const struct gremlin_instruction *source)
+{
+    static const struct slice names[] = {SLICE("evaluationTimeout"),
+                                         SLICE("scriptEvaluationTimeout")};
+    const struct gremlin_value *arguments = source->arguments, *found = NULL;
+
+    for (size_t n = 0; n < ARRAY_LEN(names) && !found; n++) {
+        if (slice_equal(source->name, SLICE("with")) && source->count == 2 &&
+            gremlin_is_text(arguments[0], names[n]))
+            found = &arguments[1];
+        for (size_t i = 0; slice_equal(source->name, SLICE("withStrategies")) && !found &&
+                           i < source->count && arguments[i].type == GREMLIN_STRATEGY;
+             i++)
+            if (gremlin_is_text(gremlin_strategy(arguments[i])->name, SLICE("OptionsStrategy")) &&
+                gremlin_strategy(arguments[i])->configuration.type == GREMLIN_MAP)
+                found =
+                    gremlin_map_get_text(gremlin_strategy(arguments[i])->configuration, names[n]);
+    }
+    return found;
+}
+
+/* A traversal that says how long its request may take is believed, within what the server allows:
+ * counted from the beginning of the request, and for what follows it too. */
+static bool timeout_take(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
+                         struct error *err)
+{
+    int64_t most = e->gremlin->options.evaluation_ms_max, asked;
+
+    for (size_t i = 0; i < traversal->sources.count; i++) {
+        const struct gremlin_value *timeout = timeout_of(&traversal->sources.items[i]);
+
+        if (!timeout)
+            continue;
+        if (!gremlin_is_whole(*timeout) || !gremlin_number_long(*timeout, &asked) || asked < 0)
+            return error_set(err, ERROR_GREMLIN_COMPILE,
+                             "with('evaluationTimeout', ...) takes milliseconds");
+        e->evaluation_ms = asked ? MIN(asked, most) : most;
+        e->deadline_ms = e->begun_ms + e->evaluation_ms;
+        gremlin_graph_set_deadline(e->graph, e->deadline_ms);
+    }
+    return true;
+}
+
+static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
+                      struct error *err)
 {
     const struct gremlin_options *options = &e->gremlin->options;
     const struct front_services *services = e->call->services;
@@ -136,6 +184,9 @@ static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_tra
         .clock = services->clock,
         .cancelled = e->call->cancelled,
         .breath = front_breath(services->workers),
+        .spill = front_queries_spill(services->queries),
+        .spill_at = MIN(front_queries_memory_max(services->queries),
+                        options->memory_bytes_max / BARRIER_SHARE),
     };
     const struct gremlin_sink sink = {results_take, e};
     struct gremlin_outcome outcome = {0};
@@ -148,6 +199,12 @@ static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_tra
         e->fail_message = gremlin_string(e->heap, gremlin_bytes(outcome.fail_message));
     gremlin_outcome_done(&outcome);
     return fine;
+}
+
+static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
+                          struct error *err)
+{
+    return timeout_take(e, traversal, err) && steps_run(e, traversal, err);
 }
 
 /* --- Transactions ------------------------------------------------------------------------------
@@ -432,7 +489,9 @@ bool gremlin_evaluate(struct gremlin_evaluation *e, struct error *err)
     bool fine;
 
     e->fail_message = e->list = e->variables = GREMLIN_NOTHING;
-    e->deadline_ms = clock_read_monotonic_ms(e->call->services->clock) + e->asked->evaluation_ms;
+    e->begun_ms = clock_read_monotonic_ms(e->call->services->clock);
+    e->evaluation_ms = e->asked->evaluation_ms;
+    e->deadline_ms = e->begun_ms + e->evaluation_ms;
     batch_begin(e);
     if (!gremlin_target_find(e->identity, e->asked, &target, err)) {
         e->code = 499;

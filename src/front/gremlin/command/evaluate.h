@@ -35,11 +35,11 @@ struct gremlin_evaluation {
     size_t held_count, held_bytes;
     struct gremlin_value list; /* where results go that are assigned; null: they are told */
     struct gremlin_value variables;
-    int64_t deadline_ms;
-    bool silent;  /* results are not wanted */
-    bool holding; /* nothing may be told yet */
-    bool sent;    /* something was */
-    bool ended;   /* the transaction of the session was committed, or rolled back */
+    int64_t begun_ms, deadline_ms, evaluation_ms; /* it may take so long */
+    bool silent;                                  /* results are not wanted */
+    bool holding;                                 /* nothing may be told yet */
+    bool sent;                                    /* something was */
+    bool ended; /* the transaction of the session was committed, or rolled back */
 };
 
 /* Runs it. The batches before the last are sent when it returns true; on an error none is sent any

@@ -203,14 +203,29 @@ static void call_answer(struct front_call *front)
     call_end(call);
 }
 
-const struct front_call_kind gremlin_http_kind = {
-    .run = call_run, .part = call_part, .answer = call_answer, .refuse = call_refuse};
+static void call_describe(const struct front_call *front, struct observed_request *request)
+{
+    const struct http_call *call = http_of(front);
+
+    front_http_describe(&call->over_http, request);
+    request->id = call->answering.id;
+    gremlin_target_describe(&call->identity, &call->asked, request);
+    request->charge_cru = call->answering.charge_cru;
+}
+
+const struct front_call_kind gremlin_http_kind = {.run = call_run,
+                                                  .part = call_part,
+                                                  .answer = call_answer,
+                                                  .refuse = call_refuse,
+                                                  .describe = call_describe};
 
 /* --- Who asks ----------------------------------------------------------------------------------
  */
 
-static bool identify(struct http_call *call, struct error *err)
+static bool identify(struct front_http_call *over_http, struct gremlin_identity *ret_identity,
+                     struct error *err)
 {
+    struct http_call *call = CONTAINER_OF(over_http, struct http_call, over_http);
     struct slice header = net_http_header(call->http, SLICE("authorization"));
     struct slice host = net_http_header(call->http, SLICE("host")), account;
     struct gremlin_credentials credentials;
@@ -220,20 +235,26 @@ static bool identify(struct http_call *call, struct error *err)
     if (!account.data)
         account = slice_of_text(CATALOGUE_ACCOUNT_DEFAULT);
     snprintf(name, sizeof name, "%.*s", SLICE_ARG(account));
-    if (header.data)
-        return gremlin_credentials_basic(header, call->arena, &credentials, err) &&
-               gremlin_identity_prove(call->gremlin, name, &credentials, call->arena,
-                                      &call->identity, err);
-    if (!call->door->dev || !net_address_is_loopback(&call->http->peer))
+    if (header.data) {
+        if (!gremlin_credentials_basic(header, call->arena, &credentials, err) ||
+            !gremlin_identity_prove(call->gremlin, name, &credentials, call->arena, ret_identity,
+                                    err))
+            return false;
+    } else if (!call->door->dev || !net_address_is_loopback(&call->http->peer)) {
         return error_set(err, ERROR_UNAUTHORIZED,
                          "Unauthorized: Invalid credentials provided: the user is "
                          "/dbs/DATABASE/colls/GRAPH, the password a key of the account");
-    call->identity.kind = GREMLIN_LOCAL;
-    snprintf(call->identity.account, sizeof call->identity.account, "%s", name);
-    return true;
+    } else {
+        ret_identity->kind = GREMLIN_LOCAL;
+        snprintf(ret_identity->account, sizeof ret_identity->account, "%s", name);
+    }
+    return front_http_account_find(over_http, slice_of_text(ret_identity->account), SLICE_NONE,
+                                   err);
 }
 
-void gremlin_http_post(struct gremlin *gremlin, struct net_http_request *request)
+void gremlin_http_run(struct gremlin *gremlin, struct net_http_request *request,
+                      bool (*who)(struct front_http_call *call,
+                                  struct gremlin_identity *ret_identity, struct error *err))
 {
     struct http_call *call = ARENA_NEW(request->arena, struct http_call);
     struct error err;
@@ -246,11 +267,13 @@ void gremlin_http_post(struct gremlin *gremlin, struct net_http_request *request
     front_http_id_make(&gremlin->http, call->answering.activity_id);
     call->answering.id = slice_of(call->id, sizeof call->id - 1);
     gremlin_tally(&gremlin->scripts, 1);
-    if (!identify(call, &err) ||
-        !front_http_account_find(&call->over_http, slice_of_text(call->identity.account),
-                                 SLICE_NONE, &err) ||
-        !front_http_bill(&call->over_http, &err))
+    if (!who(&call->over_http, &call->identity, &err) || !front_http_bill(&call->over_http, &err))
         front_call_finish(&call->front, false, &err);
     else
         front_call_run(&call->front, true);
+}
+
+void gremlin_http_post(struct gremlin *gremlin, struct net_http_request *request)
+{
+    gremlin_http_run(gremlin, request, identify);
 }

@@ -205,6 +205,9 @@ bool gremlin_identity_check(const struct gremlin_identity *identity, const struc
                              "connection was opened with has been replaced");
         ret_right->readonly = identity->key.readonly;
         return true;
+    case GREMLIN_SIGNED:
+        ret_right->readonly = identity->readonly;
+        return true;
     case GREMLIN_TOKEN:
         return token_check(identity, call, container, ret_right, err);
     default:

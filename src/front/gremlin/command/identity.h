@@ -20,6 +20,7 @@ enum gremlin_identity_kind {
     GREMLIN_LOCAL, /* need not say who it is */
     GREMLIN_KEY,
     GREMLIN_TOKEN,
+    GREMLIN_SIGNED, /* the request itself is signed */
 };
 
 /* A plain value, to be cleansed. */
@@ -29,6 +30,7 @@ struct gremlin_identity {
     char database[GREMLIN_NAME_SIZE];   /* "": none was named */
     char graph[GREMLIN_NAME_SIZE];
     struct front_key key;
+    bool readonly;                  /* signed with a key that may only read */
     char token[GREMLIN_TOKEN_SIZE]; /* what stands behind "sig=" */
 };
 

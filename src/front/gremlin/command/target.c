@@ -2,6 +2,7 @@
 
 #include "front/gremlin/graph/graph.h"
 #include "load/offer_meters.h"
+#include "maintain/pauses.h"
 
 enum { SHOWN_MAX = 64 };
 
@@ -101,6 +102,34 @@ bool gremlin_target_open(struct front_call *call, const struct gremlin_target *t
         container_unref(container); /* by its _rid, which is no name of a graph */
         return missing(target, err);
     }
+    front_call_observe(call, container);
+    /* what a script does is not known before it is run: it may write */
+    if (!pauses_check(call->services->pauses, container, true, &call->wait_ms, err)) {
+        container_unref(container);
+        return false;
+    }
     *ret_container = container;
     return true;
+}
+
+void gremlin_target_describe(const struct gremlin_identity *identity,
+                             const struct gremlin_asked *asked, struct observed_request *request)
+{
+    static const char *const who[] = {[GREMLIN_STRANGER] = "",
+                                      [GREMLIN_LOCAL] = "local",
+                                      [GREMLIN_KEY] = "key",
+                                      [GREMLIN_TOKEN] = "resource token",
+                                      [GREMLIN_SIGNED] = "key"};
+    struct gremlin_target target;
+    struct error ignored;
+
+    request->front = "gremlin";
+    request->name = asked->traversal ? "BYTECODE" : "SCRIPT";
+    request->observed.operation = OBSERVED_EXECUTE;
+    assert(identity->kind < ARRAY_LEN(who));
+    request->who = slice_of_text(who[identity->kind]);
+    if (gremlin_target_find(identity, asked, &target, &ignored)) {
+        request->database = target.database;
+        request->container = target.graph;
+    }
 }

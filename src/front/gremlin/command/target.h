@@ -20,6 +20,10 @@ NODISCARD bool gremlin_target_find(const struct gremlin_identity *identity,
                                    const struct gremlin_asked *asked,
                                    struct gremlin_target *ret_target, struct error *err);
 
+/* What is told of a request that is over: what it asked of which graph, and as whom. */
+void gremlin_target_describe(const struct gremlin_identity *identity,
+                             const struct gremlin_asked *asked, struct observed_request *request);
+
 /* Opens it, and makes it first where it is to be; blocks. The caller owns one reference.
  * ERROR_OWNER_NOT_FOUND: there is no such database or graph. */
 NODISCARD bool gremlin_target_open(struct front_call *call, const struct gremlin_target *target,

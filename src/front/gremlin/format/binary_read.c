@@ -648,24 +648,6 @@ static bool binding_read(struct gremlin_binary *reader, struct gremlin_value *re
     return text_read(reader, &key) && value_read(reader, ret_value);
 }
 
-/* The name of a class: letters, digits, dots, and "Strategy" at the end of its last part. */
-static bool is_strategy_name(struct slice name)
-{
-    static const char end[] = "Strategy";
-    size_t last = 0;
-
-    for (size_t i = 0; i < name.len; i++) {
-        uint8_t c = name.data[i], letter = c | 0x20;
-
-        if (c == '.')
-            last = i + 1;
-        else if ((letter < 'a' || letter > 'z') && (c < '0' || c > '9') && c != '_' && c != '$')
-            return false;
-    }
-    return name.len - last > sizeof end - 1 &&
-           slice_equal(slice_skip(name, name.len - (sizeof end - 1)), slice_of_text(end));
-}
-
 static bool strategy_read(struct gremlin_binary *reader, struct gremlin_value *ret_value)
 {
     CLEANUP(gremlin_value_unref) struct gremlin_value configuration = GREMLIN_NOTHING;
@@ -673,7 +655,7 @@ static bool strategy_read(struct gremlin_binary *reader, struct gremlin_value *r
 
     if (!text_read(reader, &name) || !table_read(reader, GREMLIN_MAP, &configuration))
         return false;
-    if (!is_strategy_name(name))
+    if (!gremlin_strategy_is_name(name))
         return gremlin_binary_refuse(reader, "the name of a strategy");
     *ret_value = gremlin_strategy_new(reader->heap, name, configuration);
     return true;

@@ -527,7 +527,7 @@ static bool named_read(struct gremlin_graphson *reader, struct slice type, uint3
     for (size_t i = 0; i < ARRAY_LEN(temporals); i++)
         if (slice_equal(name, slice_of_text(temporals[i])))
             return temporal_read(reader, at, name, ret_value);
-    if (name.len > 8 && slice_equal(slice_skip(name, name.len - 8), SLICE("Strategy")))
+    if (gremlin_strategy_is_name(name))
         return strategy_read(reader, at, name, ret_value);
     return error_set(reader->err, ERROR_NOT_SUPPORTED, "the type \"%.*s\" is not supported",
                      (int)MIN(type.len, (size_t)100), (const char *)type.data);
@@ -611,7 +611,8 @@ bool gremlin_graphson_read_value(struct slice bytes, struct gremlin_heap *heap,
 static void id_search(struct slice text, struct gremlin_heap *heap, struct gremlin_value *ret_id)
 {
     static const char name[] = "\"requestId\"", value[] = "\"@value\"";
-    const uint8_t *at = memmem(text.data, text.len, name, sizeof name - 1), *end, *close;
+    const uint8_t *at = text.len ? memmem(text.data, text.len, name, sizeof name - 1) : NULL;
+    const uint8_t *end, *close;
 
     if (!at)
         return;

@@ -163,22 +163,36 @@ bool gremlin_element_key(const struct gremlin_graph *graph, struct gremlin_value
 /* --- Making them
  * ------------------------------------------------------------------------------------ */
 
-void gremlin_element_fill(struct gremlin_graph *graph, struct gremlin_value value,
-                          struct slice document)
+/* Of the graph's, with the item it was read as; data NULL: it was not read yet. */
+static void source_restore(struct gremlin_value value, void *owner, struct slice document)
 {
     struct gremlin_element *element = gremlin_element(value);
+    struct gremlin_stored *before = element->stored;
     size_t size = sizeof(struct gremlin_item) + document.len;
-    struct gremlin_item *item = gremlin_object_new(graph->options.heap, GREMLIN_STORED, size);
+    struct gremlin_item *item;
+
+    element->source = &source;
+    element->owner = owner;
+    element->reference = false;
+    element->stored = NULL;
+    if (!document.data) {
+        gremlin_object_unref(before);
+        return;
+    }
+    item = gremlin_object_new(value.object->heap, GREMLIN_STORED, size);
 
     item->stored.size = (uint32_t)size;
     item->stored.done = NULL;
     item->len = (uint32_t)document.len;
     memcpy(item->document, document.data, document.len);
-    gremlin_object_unref(element->stored);
     element->stored = &item->stored;
-    element->source = &source;
-    element->owner = graph->link;
-    element->reference = false;
+    gremlin_object_unref(before);
+}
+
+void gremlin_element_fill(struct gremlin_graph *graph, struct gremlin_value value,
+                          struct slice document)
+{
+    source_restore(value, graph->link, document);
 }
 
 static struct gremlin_value partition_of(struct gremlin_graph *graph, struct slice document)
@@ -250,11 +264,8 @@ struct gremlin_value gremlin_vertex_head(struct gremlin_graph *graph, struct gre
                                          struct gremlin_value label, struct gremlin_value partition)
 {
     struct gremlin_value vertex = gremlin_vertex_new(graph->options.heap, id, label, partition);
-    struct gremlin_element *element = gremlin_element(vertex);
 
-    element->source = &source;
-    element->owner = graph->link;
-    element->reference = false;
+    source_restore(vertex, graph->link, SLICE_NONE);
     return vertex;
 }
 
@@ -442,4 +453,9 @@ static bool source_select(const struct gremlin_element *element, const struct sl
     return true;
 }
 
-static const struct gremlin_source source = {source_select};
+static const struct gremlin_source source = {source_select, document_read, source_restore};
+
+void gremlin_graph_packing(struct gremlin_graph *graph, struct gremlin_packing *ret_packing)
+{
+    gremlin_packing_init(ret_packing, graph->options.heap, &source, graph->link);
+}

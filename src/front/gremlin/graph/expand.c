@@ -329,6 +329,7 @@ static bool plan_build(struct query *query, const struct slice *ids, size_t id_c
                                       .slot_count = 1,
                                       .order = DOCUMENT_ORDER_SQL,
                                       .order_free = true,
+                                      .first_leads = true,
                                       .fingerprint = 3};
     if (build.failed)
         *err = build.error;

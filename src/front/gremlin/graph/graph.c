@@ -222,7 +222,7 @@ struct gremlin_graph_figures gremlin_graph_figures(const struct gremlin_graph *g
 
 bool gremlin_graph_is_atomic(const struct gremlin_graph *graph)
 {
-    return !graph->parts || !graph->parts->next;
+    return graph->commit_nodes < 2;
 }
 
 bool gremlin_graph_goes_on(const struct gremlin_graph *graph, struct error *err)

@@ -23,7 +23,7 @@
 #pragma once
 
 #include "catalogue/catalogue.h"
-#include "front/gremlin/value/value.h"
+#include "front/gremlin/value/pack.h"
 #include "front/kit/call.h"
 #include "partition/key.h"
 
@@ -75,6 +75,9 @@ void gremlin_graph_set_deadline(struct gremlin_graph *graph, int64_t deadline_ms
 void gremlin_graph_definition(struct slice id, struct buf *out);
 
 struct gremlin_heap *gremlin_graph_heap(const struct gremlin_graph *graph);
+
+/* For putting values aside whose elements are this graph's. */
+void gremlin_graph_packing(struct gremlin_graph *graph, struct gremlin_packing *ret_packing);
 
 /* The name of the property that is the partition key ("pk"); data NULL: the container has none, or
  * one of several paths (gremlin_graph_key_is tells of each). */
@@ -284,7 +287,7 @@ void gremlin_graph_rollback(struct gremlin_graph *graph);
  * next map of partitions. */
 bool gremlin_graph_may_retry(struct gremlin_graph *graph, const struct error *err);
 
-/* False: the commit was, or would be, in several parts, one for each node. */
+/* False: the last commit was in several parts, one for each node, whatever became of them. */
 bool gremlin_graph_is_atomic(const struct gremlin_graph *graph);
 
 /* --- What it took ---------------------------------------------------------------------------- */

@@ -66,6 +66,7 @@ struct gremlin_graph {
     bool shows_ends;
     bool reads_moment; /* all reads are of one moment */
     bool several_nodes;
+    unsigned commit_nodes; /* on how many nodes the last commit has written, or tried to */
 
     struct gremlin_link *link;
     struct gremlin_value labels[GREMLIN_INTERNED], partitions[GREMLIN_INTERNED];

@@ -341,9 +341,11 @@ bool gremlin_graph_commit(struct gremlin_graph *graph, struct error *err)
 {
     unsigned committed = 0;
 
+    graph->commit_nodes = 0;
     for (struct gremlin_part *part = graph->parts; part; part = part->next) {
         if (!transaction_write_count(part->transaction))
             continue;
+        graph->commit_nodes++;
         if (!part_commit(graph, part, err)) {
             struct error why = *err;
 

@@ -1,6 +1,7 @@
 /* Side effects: aggregate, store, cap, subgraph. What is gathered under a name is a bulk set,
  * unless withSideEffect() gave it a seed: then its operator, or addAll, puts things together. */
 #include "front/gremlin/run/compile_private.h"
+#include "front/gremlin/run/pile_private.h"
 #include "front/gremlin/value/arithmetic.h"
 
 bool gremlin_side_effect_value(struct gremlin_run *run, struct gremlin_side_effect *effect,
@@ -75,6 +76,8 @@ static bool effect_add(struct gremlin_run *run, struct gremlin_side_effect *effe
 struct gather {
     struct gremlin_step step;
     struct gremlin_side_effect *effect;
+    struct gremlin_pile pile; /* of aggregate(): what has come, until all has */
+    bool gathered;
 };
 
 static bool gather_add(struct gremlin_run *run, struct gremlin_step *step,
@@ -99,45 +102,75 @@ static bool store_one(struct gremlin_run *run, struct gremlin_step *step,
 }
 
 /* aggregate() takes all before it gives the first. With assign the whole becomes the value. */
-static bool aggregate_all(struct gremlin_run *run, struct gremlin_step *step, struct error *err)
+static bool aggregate_batch(struct gremlin_run *run, struct gather *gather, struct error *err)
 {
-    struct gremlin_side_effect *effect = ((struct gather *)step)->effect;
+    struct gremlin_walkers *batch = &gather->step.pending;
+
+    if (!gremlin_step_look_ahead(run, &gather->step, batch, 0, err))
+        return false;
+    for (size_t i = 0; i < batch->count; i++) {
+        struct gremlin_walker taken = batch->items[i];
+
+        if (!gather_add(run, &gather->step, &taken, err))
+            return false;
+        batch->items[i] = (struct gremlin_walker){0};
+        if (!gremlin_pile_add_take(run, &gather->pile, taken, NULL, err))
+            return false;
+    }
+    gremlin_step_forget_ahead(run, &gather->step);
+    return true;
+}
+
+static bool aggregate_all(struct gremlin_run *run, struct gather *gather, struct error *err)
+{
+    struct gremlin_side_effect *effect = gather->effect;
+    struct gremlin_step *step = &gather->step;
     bool assigned =
         effect->seeded && effect->has_operator && effect->operator.word == GREMLIN_OPERATOR_ASSIGN;
 
-    if (assigned && step->pending.count) {
-        effect->seeded = false;
-        gremlin_value_replace_take(&effect->value, GREMLIN_NOTHING);
-    }
-    for (size_t i = 0; i < step->pending.count; i++)
-        if (!gather_add(run, step, &step->pending.items[i], err))
+    gremlin_pile_done(run, &gather->pile);
+    do {
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
             return false;
-    return true;
+        if (assigned && step->pending.count) {
+            assigned = effect->seeded = false;
+            gremlin_value_replace_take(&effect->value, GREMLIN_NOTHING);
+        }
+        if (!aggregate_batch(run, gather, err))
+            return false;
+    } while (step->pending.count);
+    return gremlin_pile_finish(run, &gather->pile, err);
 }
 
 static bool aggregate_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
                            struct gremlin_walkers *out, struct error *err)
 {
-    if (step->at == step->pending.count) {
-        gremlin_walkers_clear(&step->pending);
-        step->at = 0;
-        if (!gremlin_step_drain(run, step, &step->pending, err) ||
-            !gremlin_step_look_ahead(run, step, &step->pending, 0, err) ||
-            !aggregate_all(run, step, err))
-            return false;
-        gremlin_step_forget_ahead(run, step);
-    }
-    for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        gremlin_walkers_push(run, out, step->pending.items[step->at]);
-        step->pending.items[step->at++] = (struct gremlin_walker){0};
-    }
-    return true;
+    struct gather *gather = (struct gather *)step;
+    size_t before = out->count;
+
+    if (gather->gathered && !gremlin_pile_pull(run, &gather->pile, want, out, err))
+        return false;
+    if (out->count > before)
+        return true;
+    gather->gathered = false;
+    if (!aggregate_all(run, gather, err))
+        return false;
+    gather->gathered = true;
+    return gremlin_pile_pull(run, &gather->pile, want, out, err);
+}
+
+static void aggregate_reset(struct gremlin_run *run, struct gremlin_step *step)
+{
+    gremlin_pile_done(run, &((struct gather *)step)->pile);
+    ((struct gather *)step)->gathered = false;
 }
 
 static const struct gremlin_step_kind step_aggregate = {.name = "aggregate",
                                                         .flags = STEP_FILTERS | STEP_BARRIER |
                                                                  STEP_SIDE_EFFECT,
-                                                        .pull = aggregate_pull};
+                                                        .pull = aggregate_pull,
+                                                        .reset = aggregate_reset};
 static const struct gremlin_step_kind step_store = {
     .name = "store", .flags = STEP_FILTERS | STEP_SIDE_EFFECT, .one = store_one};
 

@@ -3,12 +3,14 @@
  * The value of a group is a traversal over the group's stream: by(count()), by(values('x').sum()).
  * Of by('key'), by(T.id) and by() each traverser gives one value to a list, at once; counts are
  * kept as numbers; only for other traversals the traversers of a group are kept until somebody
- * reads it, and the first result is the group's. */
+ * reads it, and the first result is the group's. Those are on a pile by the number of their group,
+ * and so on disk where they are too many; what the groups are is on the heap, as their map will be.
+ */
 #include "front/gremlin/run/compile_private.h"
+#include "front/gremlin/run/pile_private.h"
 
 struct group_entry {
-    struct gremlin_value values;  /* a list, a long, or null */
-    struct gremlin_walkers batch; /* kept for a traversal */
+    struct gremlin_value values; /* a list, a long, or null */
 };
 
 enum group_form {
@@ -24,6 +26,8 @@ struct gremlin_group_state {
     size_t count, capacity;
     const struct gremlin_by *value; /* of the first step; NULL: the objects */
     enum group_form form;
+    struct gremlin_pile streams; /* traversers kept for a traversal, by group */
+    bool being_read;
 };
 
 struct group {
@@ -48,6 +52,7 @@ static struct gremlin_group_state *group_state(struct gremlin_run *run, struct g
     if (gremlin_is_null(state->index)) {
         state->index = gremlin_map_new(run->heap);
         state->form = group->form;
+        gremlin_pile_init(&state->streams, 1, NULL);
         state->value = group->has_value ? &group->value : NULL;
     }
     return state;
@@ -103,8 +108,9 @@ static bool group_add(struct gremlin_run *run, struct group *group,
         entry->values.integer += (int64_t)traverser->bulk;
         return true;
     case GROUP_STREAM:
-        gremlin_walkers_push(run, &entry->batch, gremlin_walker_copy(traverser));
-        return true;
+        value = gremlin_long(entry - state->entries);
+        return gremlin_pile_add_take(run, &state->streams, gremlin_walker_copy(traverser), &value,
+                                     err);
     case GROUP_OBJECTS:
         if (!gremlin_by_apply(run, state->value, traverser, &value, &found, err))
             return false;
@@ -117,38 +123,97 @@ static bool group_add(struct gremlin_run *run, struct group *group,
     return true;
 }
 
-/* The value of a group; *ret_found false: it has none, and is left out. */
-static bool entry_value(struct gremlin_run *run, const struct gremlin_group_state *state,
-                        const struct group_entry *entry, struct gremlin_value *ret_value,
-                        bool *ret_found, struct error *err)
+/* --- Results ---------------------------------------------------------------------------------- */
+
+/* Where the start of a value's traversal gets the stream of a group from. */
+struct stream {
+    struct gremlin_feed feed;
+    struct gremlin_pile *pile;
+    struct gremlin_walker next; /* the first of another group, or of this one if it just begins */
+    int64_t group;              /* its; -1: there are no more */
+    int64_t wanted;
+};
+
+static bool stream_step(struct gremlin_run *run, struct stream *stream, struct error *err)
 {
-    struct gremlin_part *part;
+    struct gremlin_value key;
+    bool found;
+
+    stream->group = -1;
+    if (!gremlin_pile_next(run, stream->pile, &stream->next, &key, &found, err))
+        return false;
+    if (found)
+        stream->group = key.integer;
+    return true;
+}
+
+static bool stream_feed(struct gremlin_run *run, struct gremlin_feed *feed, size_t want,
+                        struct gremlin_walkers *out, struct error *err)
+{
+    struct stream *stream = (struct stream *)feed;
+
+    for (size_t given = 0; given < want && stream->group == stream->wanted; given++) {
+        gremlin_walkers_push(run, out, stream->next);
+        stream->next = (struct gremlin_walker){0};
+        if (!stream_step(run, stream, err))
+            return false;
+    }
+    return true;
+}
+
+/* The value of a group, whose stream is passed; *ret_found false: it has none, and is left out. */
+static bool stream_value(struct gremlin_run *run, const struct gremlin_by *by,
+                         struct stream *stream, struct gremlin_value *ret_value, bool *ret_found,
+                         struct error *err)
+{
     struct gremlin_walker first = {0};
 
-    if (state->form != GROUP_STREAM) {
-        /* What by('key') finds is folded, and nothing folded is an empty list. */
-        *ret_value = gremlin_is_null(entry->values) ? gremlin_list_new(run->heap, 0)
-                                                    : gremlin_value_ref(entry->values);
-        *ret_found = true;
-        return true;
-    }
-    part = state->value->part;
-    gremlin_part_reset(run, part);
-    for (size_t i = 0; i < entry->batch.count; i++)
-        gremlin_part_add(run, part, gremlin_walker_copy(&entry->batch.items[i]));
-    if (!gremlin_part_next(run, part, &first, ret_found, err))
+    gremlin_part_reset(run, by->part);
+    by->part->feed = &stream->feed;
+    if (!gremlin_part_next(run, by->part, &first, ret_found, err)) {
+        by->part->feed = NULL;
         return false;
+    }
+    by->part->feed = NULL;
+    gremlin_part_reset(run, by->part);
     if (*ret_found)
         *ret_value = gremlin_value_take(&first.value);
-    else if (state->value->productive) {
+    else if (by->productive) {
         *ret_value = GREMLIN_NOTHING;
         *ret_found = true;
     }
     gremlin_walker_done(&first);
+    while (stream->group == stream->wanted) {
+        gremlin_walker_done(&stream->next);
+        if (!stream_step(run, stream, err))
+            return false;
+    }
     return true;
 }
 
-bool gremlin_group_result(struct gremlin_run *run, const struct gremlin_group_state *state,
+/* Groups are numbered as they came, and so they come here. */
+static bool streams_result(struct gremlin_run *run, struct gremlin_group_state *state,
+                           struct gremlin_value map, struct error *err)
+{
+    const struct gremlin_table *index = gremlin_table(state->index);
+    struct stream stream = {.feed = {stream_feed}, .pile = &state->streams};
+    bool good = gremlin_pile_finish(run, &state->streams, err) && stream_step(run, &stream, err);
+
+    for (size_t i = 0; good && i < index->count; i++) {
+        struct gremlin_value value;
+        bool found = false;
+
+        stream.wanted = index->rows[i].value.integer;
+        good = stream_value(run, state->value, &stream, &value, &found, err);
+        if (good && found)
+            gremlin_map_put_take(map, index->rows[i].key, value);
+    }
+    if (stream.group >= 0)
+        gremlin_walker_done(&stream.next);
+    return good;
+}
+
+bool gremlin_group_result(struct gremlin_run *run, struct gremlin_group_state *state,
                           struct gremlin_value *ret_map, struct error *err)
 {
     struct gremlin_value map = gremlin_map_new(run->heap);
@@ -157,26 +222,33 @@ bool gremlin_group_result(struct gremlin_run *run, const struct gremlin_group_st
     *ret_map = map;
     if (!state || gremlin_is_null(state->index))
         return true;
+    if (state->form == GROUP_STREAM) {
+        bool good;
+
+        if (state->being_read)
+            return FAIL(err, "the values of a group() cannot be made of the group itself");
+        state->being_read = true;
+        good = streams_result(run, state, map, err);
+        state->being_read = false;
+        return good;
+    }
     index = gremlin_table(state->index);
     for (size_t i = 0; i < index->count; i++) {
-        struct gremlin_value value;
-        bool found;
+        struct gremlin_value values = state->entries[index->rows[i].value.integer].values;
 
-        if (!entry_value(run, state, &state->entries[index->rows[i].value.integer], &value, &found,
-                         err))
-            return false;
-        if (found)
-            gremlin_map_put_take(map, index->rows[i].key, value);
+        /* What by('key') finds is folded, and nothing folded is an empty list. */
+        gremlin_map_put_take(map, index->rows[i].key,
+                             gremlin_is_null(values) ? gremlin_list_new(run->heap, 0)
+                                                     : gremlin_value_ref(values));
     }
     return true;
 }
 
 void gremlin_group_clear(struct gremlin_run *run, struct gremlin_group_state *state)
 {
-    for (size_t i = 0; i < state->count; i++) {
+    for (size_t i = 0; i < state->count; i++)
         gremlin_value_unref(state->entries[i].values);
-        gremlin_walkers_done(run, &state->entries[i].batch);
-    }
+    gremlin_pile_done(run, &state->streams);
     if (state->entries)
         gremlin_heap_release(run->heap, state->entries, state->capacity * sizeof *state->entries);
     gremlin_value_unref(state->index);

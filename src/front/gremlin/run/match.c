@@ -1,15 +1,28 @@
 /* match(): patterns that share variables. Each begins at a variable that is known and may end at
  * one; the next pattern is the first whose beginning is known, so the search is depth first over
  * what each gives. Variables are labels of the traverser's path while it lasts, so that filters
- * among the patterns see them, and the result is a map of all of them. */
+ * among the patterns see them, and the result is a map of all of them.
+ *
+ * or(...) among the patterns is a choice: each of its alternatives, a pattern or an and() of
+ * several, is searched for by itself, and may bind variables. Patterns of an alternative sleep,
+ * which is to be done already, until it is chosen. where() and not() only filter, and so they wait
+ * until all else is known. */
 #include "front/gremlin/run/compile_private.h"
 
 enum { PATTERNS_MAX = 32, VARIABLES_MAX = 64 };
 
+enum pattern_kind {
+    PATTERN_PATH,
+    PATTERN_FILTER, /* where(), not(): run when all others have been */
+    PATTERN_CHOICE, /* or() */
+};
+
 struct pattern {
-    struct gremlin_part *part;
-    int start, end; /* variables; end -1: none */
-    bool filter;    /* where(), not(), or(): run when all others have been */
+    enum pattern_kind kind;
+    struct gremlin_part *part; /* of all but a choice */
+    int start, end;            /* variables of a path; end -1: none */
+    uint32_t *alternatives;    /* of a choice: the patterns of each, as bits */
+    size_t alternative_count;
 };
 
 struct match {
@@ -19,7 +32,8 @@ struct match {
     struct slice variables[VARIABLES_MAX];
     struct gremlin_value labels[VARIABLES_MAX]; /* sets of one name */
     size_t variable_count;
-    int first; /* the variable that the incoming object is */
+    int first;       /* the variable that the incoming object is */
+    uint32_t asleep; /* patterns of alternatives */
 };
 
 struct bindings {
@@ -111,7 +125,14 @@ static bool pattern_run(struct gremlin_run *run, struct match *match, size_t ind
     struct gremlin_walkers results = {0};
     bool good = true;
 
-    if (pattern->filter) {
+    if (pattern->kind == PATTERN_CHOICE) {
+        for (size_t i = 0; good && i < pattern->alternative_count; i++)
+            good = query_work(&run->context, 1, err) &&
+                   search(run, match, traverser, bindings,
+                          (done | 1U << index) & ~pattern->alternatives[i], out, err);
+        return good;
+    }
+    if (pattern->kind == PATTERN_FILTER) {
         bool yes;
 
         if (!gremlin_part_test(run, pattern->part, traverser, &yes, err))
@@ -128,26 +149,54 @@ static bool pattern_run(struct gremlin_run *run, struct match *match, size_t ind
     return good;
 }
 
+static bool unsolvable(struct error *err)
+{
+    return FAIL(err, "The provided match pattern is unsolvable");
+}
+
+static uint32_t filters_of(const struct match *match)
+{
+    uint32_t filters = 0;
+
+    for (size_t i = 0; i < match->count; i++)
+        if (match->patterns[i].kind == PATTERN_FILTER)
+            filters |= 1U << i;
+    return filters;
+}
+
+/* The pattern that comes next; -1: none can. Choices wait for paths that are known, and filters for
+ * both. */
+static int pattern_next(const struct match *match, const struct bindings *bindings, uint32_t done)
+{
+    static const enum pattern_kind turns[] = {PATTERN_PATH, PATTERN_CHOICE, PATTERN_FILTER};
+
+    for (size_t turn = 0; turn < ARRAY_LEN(turns); turn++) {
+        for (size_t i = 0; i < match->count; i++) {
+            const struct pattern *pattern = &match->patterns[i];
+
+            if (!(done >> i & 1) && pattern->kind == turns[turn] &&
+                (pattern->kind != PATTERN_PATH || bindings->bound[pattern->start]))
+                return (int)i;
+        }
+    }
+    return -1;
+}
+
 /* Without an end a pattern is a filter, but one that counts its results as TinkerPop does. */
 static bool search(struct gremlin_run *run, struct match *match,
                    const struct gremlin_walker *traverser, struct bindings *bindings, uint32_t done,
                    struct gremlin_walkers *out, struct error *err)
 {
-    size_t left = match->count;
+    int next = pattern_next(match, bindings, done);
+    uint32_t all = match->count == PATTERNS_MAX ? UINT32_MAX : (1U << match->count) - 1;
 
-    for (size_t i = 0; i < match->count; i++) {
-        const struct pattern *pattern = &match->patterns[i];
-
-        left -= done >> i & 1;
-        if (done >> i & 1 || pattern->filter || !bindings->bound[pattern->start])
-            continue;
-        return pattern_run(run, match, i, traverser, bindings, done, out, err);
-    }
-    for (size_t i = 0; i < match->count; i++)
-        if (!(done >> i & 1) && match->patterns[i].filter)
-            return pattern_run(run, match, i, traverser, bindings, done, out, err);
-    if (left)
-        return FAIL(err, "The provided match pattern is unsolvable");
+    if (next >= 0 && match->patterns[next].kind == PATTERN_FILTER &&
+        (done | filters_of(match)) != all)
+        return unsolvable(err);
+    if (next >= 0)
+        return pattern_run(run, match, (size_t)next, traverser, bindings, done, out, err);
+    if (done != all)
+        return unsolvable(err);
     return emit_map(run, match, traverser, bindings, out);
 }
 
@@ -177,7 +226,7 @@ static bool match_spread(struct gremlin_run *run, struct gremlin_step *step,
         bindings.values[match->first] = traverser->value;
         gremlin_walker_label(run, &begun, match->labels[match->first]);
     }
-    good = good && search(run, match, &begun, &bindings, 0, out, err);
+    good = good && search(run, match, &begun, &bindings, match->asleep, out, err);
     for (size_t i = 0; i < match->variable_count; i++)
         gremlin_value_unref(known[i]);
     gremlin_walker_done(&begun);
@@ -189,44 +238,73 @@ static const struct gremlin_step_kind step_match = {
 
 /* --- Compiling ------------------------------------------------------------------------------- */
 
-static bool is_filter(const struct gremlin_traversal *traversal)
+static bool begins_with(const struct gremlin_traversal *traversal, struct slice name)
 {
-    const struct gremlin_instruction *first = traversal->steps.items;
+    return traversal->steps.count && slice_equal(traversal->steps.items[0].name, name);
+}
 
-    return traversal->steps.count &&
-           (slice_equal(first->name, SLICE("where")) || slice_equal(first->name, SLICE("not")) ||
-            slice_equal(first->name, SLICE("or")));
+static bool is_alone(const struct gremlin_traversal *traversal, struct slice name)
+{
+    return traversal->steps.count == 1 && begins_with(traversal, name) &&
+           traversal->steps.items[0].count;
 }
 
 static bool pattern_compile(struct gremlin_compiler *compiler, struct match *match,
-                            const struct gremlin_traversal *traversal, struct error *err)
+                            const struct gremlin_traversal *traversal, struct error *err);
+
+/* The patterns among the arguments of and() or or(), one by one. */
+static bool pattern_of(struct gremlin_compiler *compiler, struct match *match,
+                       const struct gremlin_instruction *in, size_t argument, struct error *err)
 {
-    struct pattern *pattern = &match->patterns[match->count];
+    if (!gremlin_argument_is_traversal(in->arguments[argument]))
+        return REFUSE(err, "%.*s() within match() takes patterns", SLICE_ARG(in->name));
+    return pattern_compile(compiler, match, gremlin_argument_traversal(in->arguments[argument]),
+                           err);
+}
 
-    /* and(...): its patterns are patterns */
-    if (traversal->steps.count == 1 && slice_equal(traversal->steps.items[0].name, SLICE("and"))) {
-        const struct gremlin_instruction *in = &traversal->steps.items[0];
-
-        for (size_t i = 0; i < in->count; i++)
-            if (!gremlin_argument_is_traversal(in->arguments[i]) ||
-                !pattern_compile(compiler, match, gremlin_argument_traversal(in->arguments[i]),
-                                 err))
-                return false;
-        return true;
-    }
+static bool pattern_add(struct match *match, enum pattern_kind kind, struct pattern **ret_pattern,
+                        struct error *err)
+{
     if (match->count == PATTERNS_MAX)
         return REFUSE(err, "match() takes at most %d patterns", PATTERNS_MAX);
-    pattern->filter = is_filter(traversal);
-    pattern->end = -1;
-    if (!gremlin_compile_part(
-            compiler, traversal,
-            (struct gremlin_part_options){.where = pattern->filter, .pattern = !pattern->filter},
-            &pattern->part, err))
+    *ret_pattern = &match->patterns[match->count++];
+    **ret_pattern = (struct pattern){.kind = kind, .end = -1};
+    return true;
+}
+
+/* Bits from one pattern to before another. */
+static uint32_t bits_between(size_t from, size_t to)
+{
+    uint64_t below = (uint64_t)1 << to;
+
+    return (uint32_t)(below - ((uint64_t)1 << from));
+}
+
+/* What an alternative adds sleeps; but of that what an or() within it adds is not woken with it. */
+static bool choice_compile(struct gremlin_compiler *compiler, struct match *match,
+                           const struct gremlin_instruction *in, struct error *err)
+{
+    struct pattern *choice = NULL;
+
+    if (!pattern_add(match, PATTERN_CHOICE, &choice, err))
         return false;
-    gremlin_step_own(compiler, &match->step, pattern->part);
-    match->count++;
-    if (pattern->filter)
-        return true;
+    choice->alternatives = ARENA_ARRAY(compiler->run->arena, uint32_t, in->count);
+    for (size_t i = 0; i < in->count; i++) {
+        size_t from = match->count;
+        uint32_t asleep = match->asleep;
+
+        if (!pattern_of(compiler, match, in, i, err))
+            return false;
+        choice->alternatives[choice->alternative_count++] =
+            bits_between(from, match->count) & ~(match->asleep & ~asleep);
+        match->asleep |= bits_between(from, match->count);
+    }
+    return true;
+}
+
+static bool path_compile(struct gremlin_compiler *compiler, struct match *match,
+                         struct pattern *pattern, struct error *err)
+{
     if (!pattern->part->first_label.data)
         return REFUSE(err, "All match()-traversals must have a single start label "
                            "(i.e. variable)");
@@ -238,19 +316,45 @@ static bool pattern_compile(struct gremlin_compiler *compiler, struct match *mat
     return true;
 }
 
+static bool pattern_compile(struct gremlin_compiler *compiler, struct match *match,
+                            const struct gremlin_traversal *traversal, struct error *err)
+{
+    const struct gremlin_instruction *in = traversal->steps.items;
+    bool filter = begins_with(traversal, SLICE("where")) || begins_with(traversal, SLICE("not"));
+    struct pattern *pattern = NULL;
+
+    /* and(...): its patterns are patterns */
+    for (size_t i = 0; is_alone(traversal, SLICE("and")) && i < in->count; i++)
+        if (!pattern_of(compiler, match, in, i, err))
+            return false;
+    if (is_alone(traversal, SLICE("and")))
+        return true;
+    if (is_alone(traversal, SLICE("or")))
+        return choice_compile(compiler, match, in, err);
+    if (!pattern_add(match, filter ? PATTERN_FILTER : PATTERN_PATH, &pattern, err))
+        return false;
+    if (!gremlin_compile_part(compiler, traversal,
+                              (struct gremlin_part_options){.where = filter, .pattern = !filter},
+                              &pattern->part, err))
+        return false;
+    gremlin_step_own(compiler, &match->step, pattern->part);
+    return filter || path_compile(compiler, match, pattern, err);
+}
+
 /* The variable that is where others come from: no pattern ends at it. */
 static int first_variable(const struct match *match)
 {
     for (size_t i = 0; i < match->count; i++) {
-        bool ends = match->patterns[i].filter;
+        bool ends = match->patterns[i].kind != PATTERN_PATH;
 
         for (size_t j = 0; !ends && j < match->count; j++)
-            ends = !match->patterns[j].filter && match->patterns[j].end == match->patterns[i].start;
+            ends = match->patterns[j].kind == PATTERN_PATH &&
+                   match->patterns[j].end == match->patterns[i].start;
         if (!ends)
             return match->patterns[i].start;
     }
     for (size_t i = 0; i < match->count; i++)
-        if (!match->patterns[i].filter)
+        if (match->patterns[i].kind == PATTERN_PATH)
             return match->patterns[i].start;
     return 0;
 }

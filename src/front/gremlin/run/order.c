@@ -1,6 +1,8 @@
 /* order() and barrier(). The keys of a traverser are computed once, then sorted with its place, so
- * that equal keys keep the order they came in. */
+ * that equal keys keep the order they came in. What is too much for memory is sorted on disk
+ * (pile_private.h). */
 #include "front/gremlin/run/compile_private.h"
+#include "front/gremlin/run/pile_private.h"
 
 struct sorted {
     size_t place;
@@ -82,58 +84,81 @@ static void sort_run(const struct gremlin_step *step, struct sort *sort, size_t 
     qsort_r(sort->items, count, sizeof *sort->items, sorted_compare, &sorting);
 }
 
-static bool order_sort(struct gremlin_run *run, struct gremlin_step *step, struct error *err)
+struct order {
+    struct gremlin_step step;
+    struct gremlin_pile pile;
+    struct gremlin_value *keys; /* room for those of one traverser, in the run's arena */
+    bool sorted;                /* it is being given */
+};
+
+static bool order_add(struct gremlin_run *run, struct order *order,
+                      struct gremlin_walker *traverser, struct error *err)
 {
-    struct gremlin_walkers *batch = &step->pending;
-    struct gremlin_walkers ordered = {0};
-    struct sort sort = sort_new(run, step, batch->count);
-    size_t kept = 0;
-    bool good = gremlin_step_look_ahead(run, step, batch, 0, err);
+    struct gremlin_step *step = &order->step;
+    struct gremlin_walker taken = *traverser;
+    bool found, good = keys_fill(run, step, traverser, traverser->value, order->keys, &found, err);
 
-    for (size_t i = 0; good && i < batch->count; i++) {
-        struct sorted *item = &sort.items[kept];
-        bool found;
+    if (!good || !found) {
+        for (size_t i = 0; i < order->pile.width; i++)
+            gremlin_value_unref(order->keys[i]);
+        return good;
+    }
+    *traverser = (struct gremlin_walker){0};
+    return gremlin_pile_add_take(run, &order->pile, taken, order->keys, err);
+}
 
-        item->place = i;
-        item->keys = &sort.keys[i * sort.width];
-        good =
-            keys_fill(run, step, &batch->items[i], batch->items[i].value, item->keys, &found, err);
-        if (found)
-            kept++;
-    }
-    gremlin_step_forget_ahead(run, step);
-    good = good && query_work(&run->context, kept * 4, err);
-    if (good) {
-        sort_run(step, &sort, kept);
-        for (size_t i = 0; i < kept; i++) {
-            gremlin_walkers_push(run, &ordered, batch->items[sort.items[i].place]);
-            batch->items[sort.items[i].place] = (struct gremlin_walker){0};
-        }
-        gremlin_walkers_done(run, batch);
-        *batch = ordered;
-    }
-    sort_done(run, &sort);
-    return good;
+/* Everything that comes, batch by batch, is put on the pile. */
+static bool order_gather(struct gremlin_run *run, struct order *order, struct error *err)
+{
+    struct gremlin_step *step = &order->step;
+
+    gremlin_pile_done(run, &order->pile);
+    gremlin_pile_init(&order->pile, step->by_count ? step->by_count : 1,
+                      step->by_count ? step->by : NULL);
+    if (!order->keys)
+        order->keys = ARENA_ARRAY(run->arena, struct gremlin_value, order->pile.width);
+    do {
+        gremlin_walkers_clear(&step->pending);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err) ||
+            !gremlin_step_look_ahead(run, step, &step->pending, 0, err))
+            return false;
+        for (size_t i = 0; i < step->pending.count; i++)
+            if (!order_add(run, order, &step->pending.items[i], err))
+                return false;
+        gremlin_step_forget_ahead(run, step);
+        if (gremlin_heap_failed(run->heap))
+            return gremlin_heap_error(run->heap, err);
+    } while (step->pending.count);
+    return gremlin_pile_finish(run, &order->pile, err);
 }
 
 static bool order_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
                        struct gremlin_walkers *out, struct error *err)
 {
-    if (step->at == step->pending.count) {
-        gremlin_walkers_clear(&step->pending);
-        step->at = 0;
-        if (!gremlin_step_drain(run, step, &step->pending, err) || !order_sort(run, step, err))
-            return false;
-    }
-    for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
-        gremlin_walkers_push(run, out, step->pending.items[step->at]);
-        step->pending.items[step->at++] = (struct gremlin_walker){0};
-    }
-    return true;
+    struct order *order = (struct order *)step;
+    size_t before = out->count;
+
+    if (order->sorted && !gremlin_pile_pull(run, &order->pile, want, out, err))
+        return false;
+    if (out->count > before)
+        return true;
+    order->sorted = false;
+    if (!order_gather(run, order, err))
+        return false;
+    order->sorted = true;
+    return gremlin_pile_pull(run, &order->pile, want, out, err);
 }
 
-static const struct gremlin_step_kind step_order = {
-    .name = "order", .flags = STEP_FILTERS | STEP_BARRIER, .pull = order_pull};
+static void order_reset(struct gremlin_run *run, struct gremlin_step *step)
+{
+    gremlin_pile_done(run, &((struct order *)step)->pile);
+    ((struct order *)step)->sorted = false;
+}
+
+static const struct gremlin_step_kind step_order = {.name = "order",
+                                                    .flags = STEP_FILTERS | STEP_BARRIER,
+                                                    .pull = order_pull,
+                                                    .reset = order_reset};
 
 /* Sorts the items of a list into another, dropping those without keys. */
 static bool list_sort(struct gremlin_run *run, struct gremlin_step *step,
@@ -199,7 +224,10 @@ bool compile_order(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
 
     if (raw->count > from)
         return gremlin_argument_wrong(raw, 0, "a Scope", err);
-    STEP_ADD(compiler, raw, local ? &step_order_local : &step_order, struct gremlin_step);
+    if (local)
+        STEP_ADD(compiler, raw, &step_order_local, struct gremlin_step);
+    else
+        STEP_ADD(compiler, raw, &step_order, struct order);
     return true;
 }
 
@@ -208,7 +236,9 @@ bool compile_order(struct gremlin_compiler *compiler, struct gremlin_raw *raw,
 struct barrier {
     struct gremlin_step step;
     bool norm_sack;
-    int64_t max; /* so many at a time; 0: all */
+    int64_t max;              /* so many at a time; 0: all */
+    struct gremlin_pile pile; /* what has come, where nothing is put together */
+    bool gathered;
 };
 
 /* normSack: sacks become shares of their sum. */
@@ -229,11 +259,56 @@ static bool sacks_norm(struct gremlin_run *run, struct gremlin_walkers *batch, s
     return true;
 }
 
+/* Sacks that are put together, or made shares of all, have to be in memory; what is only put
+ * together where it is alike is so by batches. */
+static bool barrier_piles(const struct gremlin_run *run, const struct barrier *barrier)
+{
+    return run->spill && !barrier->norm_sack && !barrier->max && !run->sack_merges;
+}
+
+static bool barrier_gather(struct gremlin_run *run, struct barrier *barrier, struct error *err)
+{
+    struct gremlin_step *step = &barrier->step;
+    size_t used = gremlin_heap_used(run->heap);
+
+    gremlin_pile_done(run, &barrier->pile);
+    while (!gremlin_run_should_spill(run, used)) {
+        size_t before = step->pending.count;
+
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+            return false;
+        if (step->pending.count == before)
+            return true;
+    }
+    do {
+        if (!gremlin_sacks_merge(run, &step->pending, err))
+            return false;
+        for (size_t i = 0; i < step->pending.count; i++) {
+            struct gremlin_walker taken = step->pending.items[i];
+
+            step->pending.items[i] = (struct gremlin_walker){0};
+            if (!gremlin_pile_add_take(run, &barrier->pile, taken, NULL, err))
+                return false;
+        }
+        gremlin_walkers_done(run, &step->pending);
+        if (!gremlin_step_pull(run, step->previous, PULL_ALL, &step->pending, err))
+            return false;
+    } while (step->pending.count);
+    barrier->gathered = true;
+    return gremlin_pile_finish(run, &barrier->pile, err);
+}
+
 static bool barrier_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
                          struct gremlin_walkers *out, struct error *err)
 {
-    const struct barrier *barrier = (struct barrier *)step;
+    struct barrier *barrier = (struct barrier *)step;
+    size_t before = out->count;
 
+    if (barrier->gathered && !gremlin_pile_pull(run, &barrier->pile, want, out, err))
+        return false;
+    if (out->count > before)
+        return true;
+    barrier->gathered = false;
     if (step->at == step->pending.count) {
         gremlin_walkers_clear(&step->pending);
         step->at = 0;
@@ -247,6 +322,11 @@ static bool barrier_pull(struct gremlin_run *run, struct gremlin_step *step, siz
                 if (step->pending.count == before)
                     break;
             }
+        } else if (barrier_piles(run, barrier)) {
+            if (!barrier_gather(run, barrier, err))
+                return false;
+            if (barrier->gathered)
+                return gremlin_pile_pull(run, &barrier->pile, want, out, err);
         } else if (!gremlin_step_drain(run, step, &step->pending, err)) {
             return false;
         }
@@ -262,8 +342,17 @@ static bool barrier_pull(struct gremlin_run *run, struct gremlin_step *step, siz
     return true;
 }
 
-static const struct gremlin_step_kind step_barrier = {
-    .name = "barrier", .flags = STEP_FILTERS | STEP_BARRIER | STEP_SEES, .pull = barrier_pull};
+static void barrier_reset(struct gremlin_run *run, struct gremlin_step *step)
+{
+    gremlin_pile_done(run, &((struct barrier *)step)->pile);
+    ((struct barrier *)step)->gathered = false;
+}
+
+static const struct gremlin_step_kind step_barrier = {.name = "barrier",
+                                                      .flags =
+                                                          STEP_FILTERS | STEP_BARRIER | STEP_SEES,
+                                                      .pull = barrier_pull,
+                                                      .reset = barrier_reset};
 
 bool compile_barrier(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err)
 {

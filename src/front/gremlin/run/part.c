@@ -155,8 +155,10 @@ static bool pull_spread(struct gremlin_run *run, struct gremlin_step *step, size
 /* --- Starts ---------------------------------------------------------------------------------- */
 
 static bool start_pull(struct gremlin_run *run, struct gremlin_step *step, size_t want,
-                       struct gremlin_walkers *out, struct error *err UNUSED)
+                       struct gremlin_walkers *out, struct error *err)
 {
+    if (step->at == step->pending.count && step->part->feed)
+        return step->part->feed->more(run, step->part->feed, want, out, err);
     for (size_t given = 0; given < want && step->at < step->pending.count; given++) {
         struct gremlin_walker item = step->pending.items[step->at];
 

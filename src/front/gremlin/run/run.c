@@ -1,6 +1,7 @@
 /* One run: options become limits, sources and steps become a plan, and its results go to the sink
  * in batches. */
 #include "front/gremlin/run/compile_private.h"
+#include "query/spool/spill.h"
 
 enum { BATCH_DEFAULT = 64 };
 
@@ -21,6 +22,8 @@ static void run_init(struct gremlin_run *run, const struct gremlin_run_options *
     query_context_init(&run->context, run->scratch, &limits, options->clock);
     run->context.cancelled = options->cancelled;
     run->context.breath = options->breath;
+    run->spill = query_spill_budget_new(options->spill);
+    gremlin_graph_packing(run->graph, &run->packing);
     run->v38 = options->version >= GREMLIN_VERSION_3_8;
     run->bulks = true;
     if (!seed)
@@ -41,6 +44,8 @@ static void run_done(struct gremlin_run *run)
         if (effect->group)
             gremlin_group_clear(run, effect->group);
     }
+    gremlin_packing_done(&run->packing);
+    query_spill_budget_unref(run->spill);
     gremlin_value_unref(run->sack_seed);
     query_context_done(&run->context);
     arena_free(run->scratch);

@@ -3,7 +3,8 @@
  * The steps pull batches of traversers from one another. Results leave through a callback as they
  * come: limit() stops reading early, and a client that has gone stops the run through the cancel
  * flag. Everything a traversal holds at one time is on the heap of its request, whose limit ends
- * the run with an error; every loop counts its work and looks at the deadline.
+ * the run with an error; what barriers keep beyond their share of it goes to disk. Every loop
+ * counts its work and looks at the deadline.
  *
  * The writes of a run belong to the transaction of its graph handle. Whoever called commits it or
  * takes it back; a run that fails has not undone anything by itself. */
@@ -14,6 +15,8 @@
 #include "query/value/context.h"
 
 #include <stdatomic.h>
+
+struct query_spill;
 
 /* Where versions of TinkerPop differ (facts 13), whose behaviour is asked for. */
 enum gremlin_version {
@@ -51,6 +54,8 @@ struct gremlin_run_options {
     const struct clock *clock;    /* NULL: the system's */
     const atomic_bool *cancelled; /* NULL: nobody can */
     struct query_breath breath;   /* take NULL: nobody else wants the processor */
+    struct query_spill *spill;    /* where barriers put aside what is too much; NULL: nowhere */
+    size_t spill_at;              /* bytes of the heap that a barrier may take before it does */
     uint64_t seed;                /* of coin(), sample(), shuffle; 0: chance */
 };
 

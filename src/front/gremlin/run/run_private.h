@@ -112,8 +112,16 @@ struct gremlin_step {
     struct gremlin_step *all;                      /* list of all steps of the run */
 };
 
+/* Gives the start of a part more, about `want`, when its queue is empty; none: there are no more.
+ */
+struct gremlin_feed {
+    bool (*more)(struct gremlin_run *run, struct gremlin_feed *feed, size_t want,
+                 struct gremlin_walkers *out, struct error *err);
+};
+
 struct gremlin_part {
     struct gremlin_step *start, *end;
+    struct gremlin_feed *feed;     /* borrowed; NULL: its queue is all there is */
     struct gremlin_walkers buffer; /* what was pulled and not taken */
     size_t at;
     bool barrier, writes, side_effects, chance, stateful;
@@ -147,6 +155,8 @@ struct gremlin_run {
     struct arena *scratch; /* of the context: what is left there nobody needs */
     struct query_context context;
     struct gremlin_outcome *outcome;
+    struct query_spill_budget *spill; /* a reference; NULL: nothing can be put aside */
+    struct gremlin_packing packing;   /* of what is put aside */
 
     enum gremlin_trail_mode trail_mode;
     bool v38;
@@ -297,7 +307,7 @@ bool gremlin_scope_value(struct gremlin_run *run, const struct gremlin_walker *t
                          struct gremlin_value *ret_value, bool *ret_found, struct error *err);
 
 /* group.c */
-bool gremlin_group_result(struct gremlin_run *run, const struct gremlin_group_state *state,
+bool gremlin_group_result(struct gremlin_run *run, struct gremlin_group_state *state,
                           struct gremlin_value *ret_map, struct error *err);
 void gremlin_group_clear(struct gremlin_run *run, struct gremlin_group_state *state);
 /* effects.c: what cap() and select() give. One reference. */

@@ -45,6 +45,10 @@ struct gremlin_source {
     /* Adds the properties of these keys (count 0: all) to `into`, in the element's order. */
     bool (*select)(const struct gremlin_element *element, const struct slice *keys, size_t count,
                    struct gremlin_properties *into, struct error *err);
+    /* What the element was read as, to be put aside (pack.h); data NULL: nothing yet. Borrowed. */
+    struct slice (*stored)(const struct gremlin_element *element);
+    /* Gives an element that was put aside its source again, and what it was read as. */
+    void (*restore)(struct gremlin_value element, void *owner, struct slice stored);
 };
 
 /* What a source remembers of an element: the first member of its own structure, made with

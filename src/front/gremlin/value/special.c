@@ -148,6 +148,23 @@ bool gremlin_predicate_new(struct gremlin_heap *heap, struct slice text,
 
 /* --- Arguments -------------------------------------------------------------------------------- */
 
+bool gremlin_strategy_is_name(struct slice name)
+{
+    static const char end[] = "Strategy";
+    size_t last = 0;
+
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t c = name.data[i], letter = c | 0x20;
+
+        if (c == '.')
+            last = i + 1;
+        else if ((letter < 'a' || letter > 'z') && (c < '0' || c > '9') && c != '_' && c != '$')
+            return false;
+    }
+    return name.len - last > sizeof end - 1 &&
+           slice_equal(slice_skip(name, name.len - (sizeof end - 1)), slice_of_text(end));
+}
+
 struct gremlin_value gremlin_strategy_new(struct gremlin_heap *heap, struct slice name,
                                           struct gremlin_value configuration)
 {

@@ -76,6 +76,9 @@ struct gremlin_strategy {
     struct gremlin_value configuration; /* a map */
 };
 
+/* Is it the name of a class of strategies: letters, digits, dots, and "Strategy" at the end of its
+ * last part? Formats take no others. */
+bool gremlin_strategy_is_name(struct slice name);
 /* A fully qualified class name is cut to its last part. */
 struct gremlin_value gremlin_strategy_new(struct gremlin_heap *heap, struct slice name,
                                           struct gremlin_value configuration);
