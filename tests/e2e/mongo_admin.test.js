@@ -36,3 +36,39 @@ test('settings of a server are told as they are, and cannot be made others', asy
     await assert.rejects(admin.command({ [name]: 1 }), code(238), name);
   }
 });
+
+test('indexes have a size, and validate counts the keys of each', async (t) => {
+  const { client, db } = await mongo(t);
+  const c = db.collection('sized');
+  await c.insertMany(Array.from({ length: 300 }, (_, i) => ({ _id: i, a: i, tags: ['x', `t${i}`, 'y'], some: i % 2 ? i : undefined })), { ignoreUndefined: true });
+  await c.createIndexes([{ key: { a: 1 }, name: 'a' }, { key: { tags: 1 }, name: 'tags' }, { key: { some: 1 }, name: 'some', sparse: true }]);
+  const all = await db.command({ validate: 'sized' });
+  assert.deepEqual(all.keysPerIndex, { _id_: 300, a: 300, tags: 900, some: 150 });
+  assert.deepEqual([all.valid, all.warnings, all.nIndexes], [true, [], 4]);
+  assert.deepEqual((await db.command({ validate: 'sized', metadata: true })).keysPerIndex, { _id_: 0 });
+  const stats = await db.command({ collStats: 'sized' });
+  assert.deepEqual(Object.keys(stats.indexSizes).sort(), ['_id_', 'a', 'some', 'tags']);
+  assert.ok(stats.indexSizes.tags > stats.indexSizes.a && stats.indexSizes.a > 0, JSON.stringify(stats.indexSizes));
+  assert.equal(stats.totalIndexSize, Object.values(stats.indexSizes).reduce((sum, size) => sum + size));
+  const whole = await db.command({ dbStats: 1 });
+  assert.equal(whole.indexSize, stats.totalIndexSize);
+  assert.equal(whole.totalSize, whole.storageSize + whole.indexSize);
+  assert.equal((await db.command({ dbStats: 1, scale: 1024 })).indexSize, whole.indexSize / 1024);
+  const [{ storageStats }] = await c.aggregate([{ $collStats: { storageStats: {} } }]).toArray();
+  assert.equal(storageStats.totalIndexSize, stats.totalIndexSize);
+  await client.db('shop').dropCollection('sized');
+});
+
+test('find takes allowDiskUse as aggregate does', async (t) => {
+  const { db } = await mongo(t, ['--set', 'query.memory_bytes_max=65536']);
+  const c = db.collection('long');
+  await c.insertMany(Array.from({ length: 1000 }, (_, i) => ({ _id: i, n: (i * 7919) % 1000, text: 'x'.repeat(500) })));
+  await db.createCollection('seen', { viewOn: 'long', pipeline: [{ $set: { m: '$n' } }] });
+  for (const allowDiskUse of [true, false, undefined]) { // without the disk it takes several passes
+    const found = await c.find({}, { allowDiskUse }).sort({ n: 1 }).toArray();
+    assert.deepEqual(found.map(({ n }) => n), Array.from({ length: 1000 }, (_, i) => i));
+  }
+  await assert.rejects(db.collection('seen').find({}, { allowDiskUse: false }).sort({ m: 1 }).toArray(), { code: 292 });
+  assert.equal((await db.collection('seen').find({}).sort({ m: 1 }).toArray()).length, 1000);
+  await assert.rejects(db.command({ find: 'long', allowDiskUse: 1 }), { code: 14 });
+});

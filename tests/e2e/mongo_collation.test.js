@@ -163,13 +163,41 @@ test('stages of pipelines compare by the collation', async (t) => {
   assert.deepEqual(await run([{ $sort: { _id: 1 } }, { $project: { is: { $eq: ['$who', 'ann'] }, less: { $lt: ['$size', 'C'] } } }]),
     [{ _id: 1, is: true, less: true }, { _id: 2, is: false, less: false }]);
   assert.deepEqual(await run([{ $facet: { few: [{ $match: { who: 'BOB' } }, { $project: { _id: 1 } }] } }]), [{ few: [{ _id: 2 }] }]);
-  for (const pipeline of [
-    [{ $setWindowFields: { sortBy: { who: 1 }, output: { n: { $sum: 1 } } } }],
-    [{ $bucketAuto: { groupBy: '$who', buckets: 2 } }],
-  ]) {
-    await assert.rejects(run(pipeline), { code: 238, message: /collation other than simple is not offered yet/ });
-    await run(pipeline, { locale: 'simple' });
-  }
+});
+
+test('windows, fills, gaps and even buckets compare by the collation', async (t) => {
+  const { db } = await mongo(t);
+  // by bytes: B C a b c; by letters: a b B c C
+  await db.collection('words').insertMany(['b', 'B', 'a', 'C', 'c'].map((w, _id) => ({ _id, w, n: _id, at: _id * 10, ...(_id % 2 ? {} : { v: _id }) })));
+  const run = (pipeline, collation = loose) => db.collection('words').aggregate(pipeline, { collation }).toArray();
+  const simple = { locale: 'simple' };
+  const window = (output) => [{ $setWindowFields: { partitionBy: '$w', sortBy: { _id: 1 }, output } }, { $sort: { _id: 1 } }, { $project: { _id: 1, x: 1 } }];
+  const x = (documents) => documents.map((document) => document.x);
+  const all = { window: { documents: ['unbounded', 'unbounded'] } };
+  assert.deepEqual(x(await run(window({ x: { $sum: 1, ...all } }))), [2, 2, 1, 2, 2]);
+  assert.deepEqual(x(await run(window({ x: { $sum: 1, ...all } }), simple)), [1, 1, 1, 1, 1]);
+  const ranked = (rank) => [{ $setWindowFields: { sortBy: { w: 1 }, output: { x: { [rank]: {} } } } }, { $sort: { _id: 1 } }];
+  assert.deepEqual(x(await run(ranked('$rank'))), [2, 2, 1, 4, 4]);
+  assert.deepEqual(x(await run(ranked('$denseRank'))), [2, 2, 1, 3, 3]);
+  assert.deepEqual(x(await run(ranked('$rank'), simple)), [4, 1, 3, 2, 5]);
+  const ends = (what, collation) => run([{ $setWindowFields: { output: { x: { [what]: '$w', ...all } } } }, { $limit: 1 }], collation).then((found) => found[0].x);
+  assert.equal(await ends('$min'), 'a');
+  assert.equal((await ends('$max')).toLowerCase(), 'c');
+  assert.equal(await ends('$min', simple), 'B');
+  assert.deepEqual((await ends('$addToSet')).map((w) => w.toLowerCase()).sort(), ['a', 'b', 'c']);
+  // what was there before it in its partition
+  const filled = (collation) => run([{ $fill: { partitionBy: '$w', sortBy: { _id: 1 }, output: { v: { method: 'locf' } } } }, { $sort: { _id: 1 } }], collation);
+  assert.deepEqual((await filled()).map(({ v }) => v), [0, 0, 2, null, 4]);
+  assert.deepEqual((await filled(simple)).map(({ v }) => v), [0, null, 2, null, 4]);
+  // b and B, 0 and 1, have one between them where they are one partition
+  const dense = (collation) => run([{ $match: { w: { $in: ['b', 'B'] } } }, { $densify: { field: 'n', partitionByFields: ['w'], range: { step: 0.5, bounds: 'partition' } } }], collation);
+  assert.deepEqual((await dense()).map(({ n }) => n).sort(), [0, 0.5, 1]);
+  assert.deepEqual((await dense(simple)).map(({ n }) => n).sort(), [0, 1]);
+  const buckets = (collation) => run([{ $bucketAuto: { groupBy: '$w', buckets: 2, output: { n: { $sum: 1 } } } }], collation);
+  const [first, second] = await buckets();
+  assert.deepEqual([first._id.min, first.n, second.n], ['a', 3, 2]); // b and B stay together
+  assert.deepEqual([first._id.max, second._id.max].map((w) => w.toLowerCase()), ['c', 'c']);
+  assert.deepEqual((await buckets(simple)).map(({ _id, n }) => [_id.min, _id.max, n]), [['B', 'b', 3], ['b', 'c', 2]]);
 });
 
 test('accumulators and expressions compare by the collation', async (t) => {

@@ -4,6 +4,7 @@ import test from 'node:test';
 import { BSON, Binary, Long, ObjectId } from 'mongodb';
 import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
 import { command, header, le32, message, mongo, mongoClient, Wire } from './mongo.js';
+import { signed } from './rest.js';
 import { emulatorKey } from './server.js';
 
 const { EJSON } = BSON;
@@ -88,6 +89,24 @@ test('every type goes through MongoDB, out and in again through Cosmos, and is t
       assert.deepEqual(item[name], JSON.parse(EJSON.stringify({ v: event.fullDocument[name] }, { relaxed: false })).v, name);
   }
   await client.db('shop').dropCollection('types');
+});
+
+test('a name that occurs twice is shown twice through REST, and is not written by it', async (t) => {
+  const { server } = await mongo(t);
+  const wire = await Wire.open(t, server);
+  const document = withRareTypes({ _id: 'x', ...types });
+  const inserted = await wire.send(message(1, 2013, le32(0), [0], raw({ insert: 'types', $db: 'shop' }), section('documents', document))).reply();
+  assert.equal(inserted.document.n, 1);
+  const read = async () => (await wire.send(command(2, { find: 'types', filter: { _id: 'x' }, $db: 'shop' })).reply()).bytes;
+  assert.ok((await read()).includes(document));
+  const shown = await signed(server, 'GET', '/dbs/shop/colls/types/docs/x', { headers: { 'x-ms-documentdb-partitionkey': '[{}]' } });
+  assert.equal(shown.status, 200, shown.text);
+  assert.equal(shown.text.match(/"twice":/g).length, 2, shown.text);
+  const sent = shown.text.replace(/,"_(rid|self|etag|attachments|ts)":("[^"]*(\\"[^"]*)*"|\d+)/g, '');
+  const replaced = await signed(server, 'PUT', '/dbs/shop/colls/types/docs/x', { headers: { 'x-ms-documentdb-partitionkey': '[{}]' }, body: sent });
+  assert.equal(replaced.status, 400);
+  assert.match(replaced.json.message, /property "twice" occurs twice/);
+  assert.ok((await read()).includes(document)); // to the byte
 });
 
 test('strings that are not UTF-8 are refused by name, and nothing of them is stored', async (t) => {

@@ -1,9 +1,11 @@
 // Sharded collections through npm `mongodb`: hashed and ranged keys, routing, another key under load, chunks.
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { join } from 'node:path';
 import { Long, MaxKey, MinKey } from 'mongodb';
-import { mongo } from './mongo.js';
+import { mongo, mongoClient } from './mongo.js';
 import { signed } from './rest.js';
+import { scratch, Server } from './server.js';
 
 const quick = ['--set', 'migration.pause_ms=20ms'];
 
@@ -391,6 +393,40 @@ test('analyzeShardKey tells what a key would be like', async (t) => {
   await assert.rejects(analyze({ n: 1 }, { sampleSize: 5, sampleRate: 1 }), { code: 72 });
   await assert.rejects(analyze({}), { code: 2 });
   await assert.rejects(admin.command({ analyzeShardKey: 'shop.none', key: { a: 1 } }), { code: 26 });
-  assert.equal((await admin.command({ configureQueryAnalyzer: 'shop.orders', mode: 'full', samplesPerSecond: 1 })).newConfiguration.mode, 'full');
-  await assert.rejects(admin.command({ configureQueryAnalyzer: 'shop.orders', mode: 'off' }), { code: 238 });
+});
+
+test('samplesPerSecond bounds what is recorded, and outlives a restart', async (t) => {
+  const node = `local=rocksdb:${join(scratch(t), 'node')}`;
+  const started = async () => {
+    const server = await Server.start(t, ['--dev', '--node', node]);
+    const client = await mongoClient(t, server.mongo);
+    return { server, orders: client.db('shop').collection('orders'), admin: client.db('admin') };
+  };
+  const { server, orders, admin } = await started();
+  const recorded = async (from) => {
+    const { readDistribution } = await from.command({ analyzeShardKey: 'shop.orders', key: { n: 1 }, keyCharacteristics: false });
+    return Number(readDistribution.sampleSize.total);
+  };
+  const configure = (from, body) => from.command({ configureQueryAnalyzer: 'shop.orders', ...body });
+  await orders.insertMany(Array.from({ length: 50 }, (_, i) => ({ _id: i, n: i })));
+  await assert.rejects(configure(admin, { mode: 'full' }), { code: 72 });
+  await assert.rejects(configure(admin, { mode: 'full', samplesPerSecond: 0 }), { code: 72 });
+  await assert.rejects(configure(admin, { mode: 'off', samplesPerSecond: 1 }), { code: 72 });
+  await assert.rejects(configure(admin, { mode: 'half' }), { code: 2 });
+  for (let i = 0; i < 20; i++) await orders.find({ n: i }).toArray();
+  const before = await recorded(admin);
+  assert.ok(before >= 20, `${before}`);
+  const off = await configure(admin, { mode: 'off' });
+  assert.deepEqual([off.oldConfiguration, off.newConfiguration], [{ mode: 'full' }, { mode: 'off' }]);
+  for (let i = 0; i < 20; i++) await orders.find({ n: i }).toArray();
+  assert.equal(await recorded(admin), before);
+  // one in a thousand seconds: the first
+  const rare = await configure(admin, { mode: 'full', samplesPerSecond: 0.001 });
+  assert.deepEqual([rare.oldConfiguration, rare.newConfiguration], [{ mode: 'off' }, { mode: 'full', samplesPerSecond: 0.001 }]);
+  for (let i = 0; i < 20; i++) await orders.find({ n: i }).toArray();
+  assert.equal(await recorded(admin), before + 1);
+  server.process.kill('SIGKILL');
+  await server.ended;
+  const again = await started();
+  assert.deepEqual((await configure(again.admin, { mode: 'off' })).oldConfiguration, { mode: 'full', samplesPerSecond: 0.001 });
 });

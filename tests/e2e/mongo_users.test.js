@@ -310,3 +310,20 @@ test('privileges and roles are given to roles, and taken from them', async (t) =
   await assert.rejects(own.command({ grantPrivilegesToRole: 'r', privileges: on(['remove']) }), code(13));
   await assert.rejects(own.command({ grantRolesToRole: 'r', roles: ['dbOwner'] }), code(13));
 });
+
+test('a user that may not list collections is told the names of those it may do something with', async (t) => {
+  const { client, server } = await mongo(t);
+  const shop = client.db('shop');
+  for (const name of ['one', 'two', 'three']) await shop.collection(name).insertOne({ _id: 1 });
+  await shop.command({
+    createRole: 'some', roles: [],
+    privileges: [{ resource: { db: 'shop', collection: 'one' }, actions: ['find'] }, { resource: { db: 'shop', collection: 'three' }, actions: ['insert'] }],
+  });
+  await shop.command({ createUser: 'ann', pwd: 'x', roles: ['some'] });
+  const ann = (await mongoClient(t, url(server, 'ann', 'x', 'shop'))).db('shop');
+  const names = async (options) => (await ann.command({ listCollections: 1, ...options })).cursor.firstBatch.map(({ name }) => name).sort();
+  assert.deepEqual(await names({ nameOnly: true, authorizedCollections: true }), ['one', 'three']);
+  await assert.rejects(names({ nameOnly: true }), { code: 13 });
+  await assert.rejects(names({ authorizedCollections: true }), { code: 13 });
+  assert.deepEqual((await shop.command({ listCollections: 1, nameOnly: true, authorizedCollections: true })).cursor.firstBatch.length, 3);
+});

@@ -1,12 +1,14 @@
 #include "front/mongo/command/call.h"
 
 #include "base/bytes.h"
+#include "catalogue/withheld.h"
 #include "front/fault.h"
 #include "front/mongo/collation/collation.h"
 #include "front/mongo/command/transact.h"
 #include "front/mongo/command/virtual.h"
 #include "front/mongo/index/spec.h"
 #include "load/offer_meters.h"
+#include "maintain/pauses.h"
 
 enum { DATABASE_NAME_MAX = 63, NAMESPACE_MAX = 255, NAME_SHOWN_MAX = 64 };
 
@@ -132,6 +134,8 @@ static bool pending_refuse(const struct mongo_call *call, const struct container
 static bool collection_take(const struct mongo_call *call, struct container *container,
                             struct mongo_collection *ret_collection, struct error *err)
 {
+    int64_t wait_ms; /* the message says it */
+
     if (call->transact && !mongo_transact_pin(call, &container, err)) {
         container_unref(container);
         return false;
@@ -142,6 +146,12 @@ static bool collection_take(const struct mongo_call *call, struct container *con
                         "by \"id\"",
                         (int)MIN(container_info(container)->id.len, (size_t)NAME_SHOWN_MAX),
                         (const char *)container_info(container)->id.data);
+        container_unref(container);
+        return false;
+    }
+    call->seen->container = container_info(container)->number;
+    if (!pauses_check(call->services->pauses, container,
+                      call->command && call->command->need == MONGO_NEED_WRITE, &wait_ms, err)) {
         container_unref(container);
         return false;
     }
@@ -180,8 +190,8 @@ bool mongo_collection_open_any(const struct mongo_call *call, const struct mongo
         return virtual_check(call, ret_collection->made, err);
     if (!call->account.account)
         return true; /* made by use, and not yet */
-    if (!catalogue_container_open(call->services->catalogue, call->account.id, name->database,
-                                  name->collection, &container, err))
+    if (!catalogue_container_open_withheld(call->services->catalogue, call->account.id,
+                                           name->database, name->collection, &container, err))
         return err->code == ERROR_NOT_FOUND || err->code == ERROR_OWNER_NOT_FOUND;
     if (!slice_equal(container_info(container)->id, name->collection) ||
         (mongo_container_fits(container) && !mongo_container_is_there(call, container))) {
@@ -285,6 +295,8 @@ static bool container_make(const struct mongo_call *call, const struct mongo_nam
     buf_init(&body, BUF_DEFAULT_MAX);
     *ret_new = true;
     definition_write(call, name->collection, terms, &body);
+    if (call->transact && !mongo_transact_makes(call, name, err))
+        return false;
     if (catalogue_container_create(catalogue, call->account.id, name->database, buf_slice(&body),
                                    terms->offer, ret_container, err)) {
         if (call->transact)
@@ -296,9 +308,11 @@ static bool container_make(const struct mongo_call *call, const struct mongo_nam
         return false;
     }
     *ret_new = false;
+    if (call->transact)
+        mongo_transact_makes_not(call, name);
     if (err->code != ERROR_NAME_TAKEN ||
-        !catalogue_container_open(catalogue, call->account.id, name->database, name->collection,
-                                  ret_container, err))
+        !catalogue_container_open_withheld(catalogue, call->account.id, name->database,
+                                           name->collection, ret_container, err))
         return false;
     if (pending_refuse(call, *ret_container, err))
         return true;

@@ -94,6 +94,7 @@ struct mongo_call {
     const struct mongo_options *options;
     struct mongo_session *session;
     struct mongo_request *request;
+    struct observed *seen; /* the call's own, for those who only look at it */
     struct mongo_message message;
     bool validated;                      /* its documents were validated */
     bool errmsg_twice;                   /* an error is told as errMsg, too */
@@ -111,8 +112,12 @@ struct mongo_call {
     struct mongo_explaining *explaining; /* the command is explained; NULL: it is carried out */
     struct slice duplicate_pattern, duplicate_value; /* of the last 11000 of a unique index */
 
-    struct mongo_logical *logical;       /* the session, while the call has it; NULL: none */
-    int64_t number;                      /* of the command in its session, where it has one */
+    struct mongo_logical *logical; /* the session, while the call has it; NULL: none */
+    int64_t number;                /* of the command in its session, where it has one */
+    struct {
+        int64_t number;
+        enum mongo_number_use use;
+    } before; /* of a session that a loop has taken: what it was, if the call is cold after all */
     struct mongo_transact *transact;     /* that it is a part of; NULL: none */
     const struct mongo_transact *maker;  /* whose pending collections it sees; NULL: nobody's */
     struct error *unwritten;             /* the first write error within it; NULL: none */
@@ -143,6 +148,7 @@ struct mongo {
     struct mongo_sessions *sessions;
     struct mongo_operations *operations;
     struct mongo_index_uses *index_uses;
+    struct mongo_sampling *sampling;
     struct mongo_intents *intents;
     struct mongo_pending *pending;
     struct mongo_cluster_time time;

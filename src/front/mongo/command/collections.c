@@ -3,6 +3,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/call.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/permit.h"
 #include "front/mongo/uuid.h"
 #include "throughput/cost.h"
 
@@ -192,7 +193,7 @@ static struct slice collection_show(struct mongo_call *call, const struct contai
 
 struct collections {
     struct slice filter, cursor;
-    bool name_only;
+    bool name_only, authorized;
 };
 
 bool mongo_list_collections(struct mongo_call *call, struct error *err)
@@ -201,16 +202,23 @@ bool mongo_list_collections(struct mongo_call *call, struct error *err)
         {"filter", MONGO_FIELD_OBJECT, offsetof(struct collections, filter)},
         {"cursor", MONGO_FIELD_OBJECT, offsetof(struct collections, cursor)},
         {"nameOnly", MONGO_FIELD_BOOL, offsetof(struct collections, name_only)},
-        {"authorizedCollections", MONGO_FIELD_ANY},
+        {"authorizedCollections", MONGO_FIELD_BOOL, offsetof(struct collections, authorized)},
     };
     CLEANUP(database_unref) struct database *database = NULL;
     struct collections asked = {0};
     struct slice *documents;
     size_t all = 0, count = 0;
+    bool lists;
 
     if (!mongo_arguments_read(call, fields, ARRAY_LEN(fields), &asked, err) ||
         !mongo_database_check(call->message.database, err))
         return false;
+    /* A user that may not list collections may ask for the names of those it may do something with.
+     */
+    lists =
+        mongo_permit_allows(call, MONGO_ACTION_LIST_COLLECTIONS, call->message.database, SLICE(""));
+    if (!lists && !(asked.authorized && asked.name_only))
+        return mongo_permit_refuse(call, err);
     if (catalogue_database_open(call->services->catalogue, call->account.id, call->message.database,
                                 &database, err))
         all = database_container_count(database);
@@ -220,7 +228,9 @@ bool mongo_list_collections(struct mongo_call *call, struct error *err)
     for (size_t i = 0; i < all; i++) {
         const struct container *container = database_container(database, i);
 
-        if (mongo_container_is_there(call, container))
+        if (mongo_container_is_there(call, container) &&
+            (lists ||
+             mongo_permit_touches(call, call->message.database, container_info(container)->id)))
             documents[count++] = collection_show(call, container, asked.name_only);
     }
     if (!mongo_filter_documents(call, asked.filter, documents, &count, err))

@@ -103,8 +103,8 @@ static bool view_drain(struct mongo_call *call, const struct mongo_namespace *na
 }
 
 /* Of a view: what is skipped and limited is that of the number. */
-static bool view_count(struct mongo_call *call, const struct mongo_namespace *name,
-                       const struct count *count, struct error *err)
+static bool count_in_view(struct mongo_call *call, const struct mongo_namespace *name,
+                          const struct count *count, struct error *err)
 {
     uint64_t number = 0;
     struct mongo_page page = {
@@ -141,7 +141,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &count, err))
         return false;
     if (!mongo_collection_open(call, &name, &collection, err))
-        return is_view(err, &count.hint) && view_count(call, &name, &count, err);
+        return is_view(err, &count.hint) && count_in_view(call, &name, &count, err);
     if (mongo_collection_exists(&collection)) {
         reading.filter = count.query;
         reading.collation = count.collation;

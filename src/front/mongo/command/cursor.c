@@ -153,7 +153,8 @@ void mongo_cursor_single(struct mongo_call *call, struct slice ns,
 bool mongo_cursor_keep(struct mongo_call *call, struct mongo_cursor *cursor, uint64_t *ret_id,
                        struct error *err)
 {
-    cursors_look_after(call);
+    if (call->may_block)
+        cursors_look_after(call);
     return front_cursors_open(
         call->mongo->cursors, &cursor->head,
         &(struct front_cursor_terms){.account = account_info(call->account.account)->number,

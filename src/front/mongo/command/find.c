@@ -1,14 +1,18 @@
 /* find. */
+#include "front/kit/queries.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/shape.h"
 #include "front/mongo/command/told.h"
 #include "front/mongo/command/view.h"
 #include "query/value/value.h"
 
+enum { LOOP_SPANS = 16 }; /* partitions of a collection that a loop reads */
+
 struct find {
-    struct slice filter, projection, sort, collation, let;
-    struct document_value hint, min, max;
+    struct slice filter, projection, sort, collation, let, min, max;
+    struct document_value hint, allow_disk_use;
     int64_t skip, limit, batch_size;
     bool single_batch, return_key, show_record_id, tailable, await_data;
 };
@@ -22,8 +26,8 @@ static const struct mongo_field find_fields[] = {
     {"limit", MONGO_FIELD_SIZE, offsetof(struct find, limit)},
     {"batchSize", MONGO_FIELD_SIZE, offsetof(struct find, batch_size)},
     {"singleBatch", MONGO_FIELD_BOOL, offsetof(struct find, single_batch)},
-    {"max", MONGO_FIELD_VALUE, offsetof(struct find, max)},
-    {"min", MONGO_FIELD_VALUE, offsetof(struct find, min)},
+    {"max", MONGO_FIELD_OBJECT, offsetof(struct find, max)},
+    {"min", MONGO_FIELD_OBJECT, offsetof(struct find, min)},
     {"returnKey", MONGO_FIELD_BOOL, offsetof(struct find, return_key)},
     {"showRecordId", MONGO_FIELD_BOOL, offsetof(struct find, show_record_id)},
     {"tailable", MONGO_FIELD_BOOL, offsetof(struct find, tailable)},
@@ -33,7 +37,7 @@ static const struct mongo_field find_fields[] = {
     {"noCursorTimeout", MONGO_FIELD_ANY},     /* cursors keep little, but not for ever */
     {"allowPartialResults", MONGO_FIELD_ANY}, /* results are whole */
     {"oplogReplay", MONGO_FIELD_ANY},
-    {"allowDiskUse", MONGO_FIELD_ANY}, /* the server's to say */
+    {"allowDiskUse", MONGO_FIELD_VALUE, offsetof(struct find, allow_disk_use)},
 };
 
 static bool is_value(const struct document_value *value)
@@ -46,17 +50,20 @@ static bool is_given(struct slice document)
     return document.data && document_count(document);
 }
 
-/* What would change the answer and cannot be done is refused. */
-static bool find_check(const struct find *find, struct error *err)
+/* What does not fit the memory is kept on disk, unless the client says not. */
+static bool is_in_memory(const struct find *find)
 {
-    const char *refused = NULL;
+    return find->allow_disk_use.type == DOCUMENT_BOOL && !find->allow_disk_use.boolean;
+}
 
-    if (is_value(&find->min) || is_value(&find->max))
-        refused = "min and max";
-    else if (find->return_key || find->show_record_id)
-        refused = "returnKey and showRecordId";
-    return !refused ||
-           mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "find: %s is not offered yet", refused);
+/* Of index entries and stored documents; a pipeline has neither. */
+static const char *option_of_entries(const struct find *find)
+{
+    return is_given(find->min)    ? "min"
+           : is_given(find->max)  ? "max"
+           : find->return_key     ? "returnKey"
+           : find->show_record_id ? "showRecordId"
+                                  : NULL;
 }
 
 /* {$natural: 1}, or nothing. */
@@ -73,6 +80,10 @@ static bool sort_is_natural(struct slice sort)
 /* What a cursor that follows a collection cannot be asked for besides. */
 static bool tail_check(const struct mongo_call *call, const struct find *find, struct error *err)
 {
+    if (is_value(&find->allow_disk_use) && find->allow_disk_use.type != DOCUMENT_BOOL)
+        return mongo_error_set(err, MONGO_TYPE_MISMATCH,
+                               "BSON field 'find.allowDiskUse' is the wrong type, expected type "
+                               "'bool'");
     if (find->await_data && !find->tailable)
         return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
                                "Cannot set 'awaitData' without also setting 'tailable'");
@@ -139,6 +150,18 @@ static bool batch_is_given(const struct mongo_call *call)
     return document_find(call->message.body, SLICE("batchSize"), &value) && is_value(&value);
 }
 
+static bool bounds_read(struct mongo_call *call, const struct mongo_collection *collection,
+                        const struct find *find, struct mongo_reading *reading, struct arena *arena,
+                        struct error *err)
+{
+    struct slice collation =
+        is_given(find->collation) ? find->collation : collection->terms.collation;
+    struct mongo_key_limits limits = {.min = find->min, .max = find->max, .hint = find->hint};
+
+    return mongo_collator_find(collation, &limits.collator, err) &&
+           mongo_key_bounds_read(call, collection, &limits, arena, &reading->bounds, err);
+}
+
 /* The first batch, and a cursor for the others. */
 static bool find_many(struct mongo_call *call, const struct mongo_collection *collection,
                       const struct mongo_namespace *name, const struct find *find,
@@ -166,8 +189,46 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
         cursor->awaits = find->await_data;
         reading->hint = document_undefined();
     }
-    return mongo_reading_prepare(call, reading, cursor->arena, err) &&
+    reading->in_memory = is_in_memory(find);
+    reading->return_key = find->return_key;
+    reading->show_record_id = find->show_record_id;
+    return bounds_read(call, collection, find, reading, cursor->arena, err) &&
+           mongo_reading_prepare(call, reading, cursor->arena, err) &&
            mongo_cursor_first(call, TAKE(cursor), collection, &terms, err);
+}
+
+/* May a loop compile it and try it? */
+static bool is_short(const struct find *find, const struct mongo_collection *collection,
+                     uint64_t *hash)
+{
+    size_t spans;
+
+    if (!collection->container || find->tailable || is_value(&find->hint) ||
+        is_given(find->collation) || collection->terms.collation.data || is_given(find->let))
+        return false;
+    (void)partition_map_spans(collection->space.map, &spans);
+    *hash = container_info(collection->container)->number;
+    return spans <= LOOP_SPANS && mongo_shape_filter(find->filter, hash) &&
+           mongo_shape_list(find->projection, hash) && mongo_shape_list(find->sort, hash);
+}
+
+/* A find that reads little of what is in memory anyway. */
+static bool find_on_loop(struct mongo_call *call, const struct mongo_collection *collection,
+                         const struct mongo_namespace *name, const struct find *find,
+                         struct error *err)
+{
+    struct front_queries *queries = call->services->queries;
+    uint64_t hash;
+
+    if (call->explaining || !is_short(find, collection, &hash) ||
+        !front_queries_may_try(queries, hash))
+        return mongo_call_blocks(call);
+    if (find_many(call, collection, name, find, err))
+        return true;
+    if (err->code != ERROR_COLD)
+        return false;
+    front_queries_was_cold(queries, hash);
+    return mongo_call_blocks(call);
 }
 
 /* --- Views ----------------------------------------------------------------------------------- */
@@ -210,6 +271,9 @@ static bool find_in_view(struct mongo_call *call, const struct mongo_namespace *
     struct mongo_view_query query = {.name = name, .let = find->let, .collation = find->collation};
     struct mongo_view view;
 
+    if (option_of_entries(find))
+        return mongo_error_set(err, MONGO_INVALID_PIPELINE_OPERATOR,
+                               "Option %s not supported in aggregation.", option_of_entries(find));
     if (!mongo_call_blocks(call))
         return false;
     cursor = mongo_cursor_new(call, name);
@@ -217,6 +281,7 @@ static bool find_in_view(struct mongo_call *call, const struct mongo_namespace *
     if (!mongo_view_open(call, &query, cursor->arena, &view, &cursor->reading, &collection, err))
         return false;
     cursor->base = arena_copy(cursor->arena, view.on.collection);
+    cursor->reading.in_memory = is_in_memory(find);
     return mongo_cursor_first(call, TAKE(cursor), &collection, &terms, err);
 }
 
@@ -229,7 +294,7 @@ bool mongo_find(struct mongo_call *call, struct error *err)
 
     if (!mongo_call_namespace(call, &name, err) ||
         !mongo_arguments_read(call, find_fields, ARRAY_LEN(find_fields), &find, err) ||
-        !find_check(&find, err) || !tail_check(call, &find, err))
+        !tail_check(call, &find, err))
         return false;
     if (!mongo_collection_open(call, &name, &collection, err)) {
         if (mongo_error_code(err) != MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW || is_value(&find.hint))
@@ -244,10 +309,12 @@ bool mongo_find(struct mongo_call *call, struct error *err)
     }
     if (find.tailable && !tail_is_there(&collection, err))
         return false;
-    if (!call->explaining && !find.tailable && !find.skip && !is_value(&find.hint) &&
-        !is_given(find.projection) && !is_given(find.collation) &&
+    if (!call->explaining && !option_of_entries(&find) && !find.tailable && !find.skip &&
+        !is_value(&find.hint) && !is_given(find.projection) && !is_given(find.collation) &&
         !collection.terms.collation.data && !(batch_is_given(call) && find.batch_size == 0) &&
         collection.container && mongo_item_named(&collection, find.filter, &named.id, &named.key))
         return find_one(call, &collection, mongo_namespace_text(call->arena, &name), &named, err);
-    return mongo_call_blocks(call) && find_many(call, &collection, &name, &find, err);
+    if (!call->may_block)
+        return find_on_loop(call, &collection, &name, &find, err);
+    return find_many(call, &collection, &name, &find, err);
 }

@@ -242,6 +242,8 @@ static bool point_insert(struct mongo_call *call, struct error *err)
     point->op.id = item.id;
     point->op.document = item.document;
     point->op.key = mongo_item_key(&point->collection, item.document);
+    point->op.options.record = mongo_retry_record(
+        call, 0, &(struct mongo_outcome){.matched = 1, .upserted = document_undefined()});
     return mongo_point_start(point, err);
 }
 

@@ -12,6 +12,7 @@
 #include "front/mongo/command/labels.h"
 #include "front/mongo/command/operations.h"
 #include "front/mongo/command/permit.h"
+#include "front/mongo/command/sampling.h"
 #include "front/mongo/command/session.h"
 #include "front/mongo/command/transact.h"
 #include "front/owner.h"
@@ -100,6 +101,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
                                          .transaction_free = mongo_transact_free});
     mongo->operations = mongo_operations_new();
     mongo->index_uses = mongo_index_uses_new();
+    mongo->sampling = mongo_sampling_new(options->services.catalogue);
     random_secret(&seed, sizeof seed);
     mongo->attempts = mongo_attempts_new(seed);
     mongo->intents = mongo_intents_new();
@@ -183,6 +185,7 @@ void mongo_free(struct mongo *mongo)
         mongo_wire_free(mongo->wires[i]);
     mongo_operations_free(mongo->operations);
     mongo_index_uses_free(mongo->index_uses);
+    mongo_sampling_free(mongo->sampling);
     mongo_attempts_free(mongo->attempts);
     mongo_credentials_free(mongo->credentials);
     mongo_directories_free(mongo->directories);
@@ -361,6 +364,8 @@ static bool call_run(struct front_call *front, struct error *err)
         return false;
     fine = call->command->run(call, err);
     mongo_javascript_done(call);
+    if (!call->may_block && *call->pending)
+        return fine; /* it leaves when it is settled (point.c), here on the loop */
     return mongo_session_leave(call, fine, err);
 }
 
@@ -470,11 +475,74 @@ static void call_refuse(struct front_call *front, const struct error *cause)
     call_send(call);
 }
 
+/* What all APIs call it. */
+static enum observed_operation observed_of(const struct mongo_command *command)
+{
+    static const struct {
+        const char *name;
+        enum observed_operation operation;
+    } named[] = {
+        {"aggregate", OBSERVED_QUERY},    {"count", OBSERVED_QUERY},
+        {"distinct", OBSERVED_QUERY},     {"findAndModify", OBSERVED_PATCH},
+        {"explain", OBSERVED_QUERY},      {"mapReduce", OBSERVED_QUERY},
+        {"usersInfo", OBSERVED_METADATA}, {"rolesInfo", OBSERVED_METADATA},
+    };
+
+    switch (command->tally) {
+    case MONGO_TALLY_INSERT:
+        return OBSERVED_CREATE;
+    case MONGO_TALLY_QUERY:
+    case MONGO_TALLY_GETMORE:
+        return OBSERVED_QUERY;
+    case MONGO_TALLY_UPDATE:
+        return OBSERVED_PATCH;
+    case MONGO_TALLY_DELETE:
+        return OBSERVED_DELETE;
+    default:
+        break;
+    }
+    if (command->need < MONGO_NEED_READ)
+        return OBSERVED_OTHER;
+    for (size_t i = 0; i < ARRAY_LEN(named); i++)
+        if (strcmp(named[i].name, command->name) == 0)
+            return named[i].operation;
+    return command->need == MONGO_NEED_WRITE ? OBSERVED_CHANGE : OBSERVED_METADATA;
+}
+
+static struct slice call_who(const struct mongo_call *call)
+{
+    const struct mongo_session *session = call->session;
+
+    if (session->by_user)
+        return arena_printf(call->arena, "user %s", session->user);
+    return session->by_key ? SLICE("key") : session->known ? SLICE("local") : SLICE_NONE;
+}
+
+static void call_describe(const struct front_call *front, struct observed_request *request)
+{
+    const struct mongo_call *call = mongo_of(front);
+
+    request->front = "mongo";
+    request->peer = &call->session->peer.address;
+    request->started_ns = call->request->started_ns;
+    request->bytes_in = call->request->bytes.len;
+    request->bytes_out = call->reply.len;
+    request->who = call_who(call);
+    if (!call->command)
+        return;
+    request->name = call->command->name;
+    request->observed.operation = observed_of(call->command);
+    request->database = call->message.database;
+    if (call->target.type == DOCUMENT_STRING)
+        request->container = call->target.text;
+}
+
 static const struct front_call_kind kind = {.run = call_run,
                                             .part = call_part,
                                             .settle = call_settle,
                                             .answer = call_answer,
-                                            .refuse = call_refuse};
+                                            .refuse = call_refuse,
+                                            .describe = call_describe};
 
 /* --- The transport --------------------------------------------------------------------------- */
 
@@ -509,6 +577,7 @@ static void handle(struct mongo_request *request, void *context)
     call->under_way = &mongo->under_way;
     call->loop = request->loop;
     call->arena = request->arena;
+    call->seen = &call->observed;
     call->mongo = mongo;
     call->options = &mongo->options;
     call->session = request->session;

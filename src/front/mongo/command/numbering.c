@@ -316,6 +316,37 @@ static uint32_t account_number(const struct mongo_call *call)
     return call->account.account ? account_info(call->account.account)->number : 0;
 }
 
+static bool is_point_command(const struct mongo_call *call)
+{
+    return slice_equal(call->name, SLICE("insert")) || slice_equal(call->name, SLICE("update"));
+}
+
+/* On a loop nothing is waited for and nothing looked up: a later number than the last of a session
+ * that nobody else uses now was never used before. */
+static bool loop_enter(struct mongo_call *call, const struct numbering *numbering)
+{
+    uint8_t name[MONGO_SESSION_NAME_LEN];
+    struct mongo_logical *session;
+
+    if (numbering->within || !is_point_command(call))
+        return mongo_call_blocks(call);
+    mongo_call_session_name(call, mongo_session_id(call), name);
+    if (!mongo_sessions_try(call->mongo->sessions, name, &session))
+        return mongo_call_blocks(call);
+    if (session->number < 0 || numbering->number <= session->number ||
+        session->use == MONGO_NUMBER_OPEN || session->expired) {
+        mongo_sessions_give_back(call->mongo->sessions, session);
+        return mongo_call_blocks(call);
+    }
+    call->logical = session;
+    call->number = numbering->number;
+    call->before.number = session->number;
+    call->before.use = session->use;
+    number_take(call, numbering->number, MONGO_NUMBER_WRITE);
+    mongo_retry_begin(call, numbering->number, false);
+    return true;
+}
+
 bool mongo_session_enter(struct mongo_call *call, struct error *err)
 {
     uint8_t name[MONGO_SESSION_NAME_LEN];
@@ -328,8 +359,8 @@ bool mongo_session_enter(struct mongo_call *call, struct error *err)
         return mongo_snapshot_enter(call, err);
     if (!numbering.given)
         return true;
-    if (!mongo_call_blocks(call))
-        return false;
+    if (!call->may_block)
+        return loop_enter(call, &numbering);
     mongo_call_session_name(call, mongo_session_id(call), name);
     if (!mongo_sessions_take(call->mongo->sessions, name, account_number(call),
                              clock_monotonic_ms() + WAIT_MS_MAX, &call->logical, err))
@@ -376,8 +407,13 @@ bool mongo_session_leave(struct mongo_call *call, bool fine, struct error *err)
         return mongo_snapshot_leave(call, fine, err);
     if (call->transact)
         fine = statement_end(call, fine, err);
-    if (fine)
+    if (call->cold) {
+        assert(!call->may_block);
+        call->logical->number = call->before.number;
+        call->logical->use = call->before.use;
+    } else if (fine) {
         mongo_retry_append(call);
+    }
     mongo_sessions_give_back(call->mongo->sessions, call->logical);
     call->logical = NULL;
     call->retry = NULL;

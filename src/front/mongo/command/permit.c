@@ -51,7 +51,7 @@ static const struct rule {
     {"create", COLLECTION, A(CREATE_COLLECTION)},
     {"drop", COLLECTION, A(DROP_COLLECTION)},
     {"dropDatabase", DATABASE, A(DROP_DATABASE)},
-    {"listCollections", DATABASE, A(LIST_COLLECTIONS)},
+    {"listCollections", NOTHING, 0}, /* collections.c looks by itself */
     {"listIndexes", COLLECTION, A(LIST_INDEXES)},
     {"createIndexes", COLLECTION, A(CREATE_INDEX)},
     {"dropIndexes", COLLECTION, A(DROP_INDEX)},
@@ -154,6 +154,18 @@ bool mongo_permit_allows(const struct mongo_call *call, enum mongo_action action
 
     return !call->session->by_user ||
            mongo_privileges_allow(&call->session->grants, action, &resource);
+}
+
+bool mongo_permit_touches(const struct mongo_call *call, struct slice database,
+                          struct slice collection)
+{
+    static const enum mongo_action actions[] = {MONGO_ACTION_FIND, MONGO_ACTION_INSERT,
+                                                MONGO_ACTION_UPDATE, MONGO_ACTION_REMOVE};
+
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++)
+        if (mongo_permit_allows(call, actions[i], database, collection))
+            return true;
+    return false;
 }
 
 bool mongo_permit_refuse(const struct mongo_call *call, struct error *err)

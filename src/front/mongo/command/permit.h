@@ -15,6 +15,10 @@ NODISCARD bool mongo_permit_check(const struct mongo_call *call, struct error *e
 bool mongo_permit_allows(const struct mongo_call *call, enum mongo_action action,
                          struct slice database, struct slice collection);
 
+/* May it read or write anything there? */
+bool mongo_permit_touches(const struct mongo_call *call, struct slice database,
+                          struct slice collection);
+
 /* The same for what is of no database. */
 bool mongo_permit_cluster(const struct mongo_call *call, enum mongo_action action);
 

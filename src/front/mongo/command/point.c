@@ -1,5 +1,6 @@
 #include "front/mongo/command/point.h"
 
+#include "front/mongo/command/session.h"
 #include "front/mongo/command/statement.h"
 #include "front/mongo/command/told.h"
 
@@ -8,7 +9,8 @@ bool mongo_point_begin(struct mongo_call *call)
     if (call->may_block)
         return false;
     call->cold = true; /* unless it goes well */
-    return !call->logical && !call->transact && !call->explaining && mongo_call_keep(call);
+    return (!call->logical || call->retry) && !call->transact && !call->explaining &&
+           mongo_call_keep(call);
 }
 
 static void point_end(struct mongo_point *point, const struct error *err)
@@ -34,13 +36,16 @@ static void settle(struct net_task *task, struct net_loop *loop UNUSED)
     struct error err;
     bool fine = item_operation_settle(&point->op, &err);
 
-    if (!fine && runs_again(&err)) {
+    call->cold = !fine && runs_again(&err);
+    if (!call->cold)
+        point_end(point, fine ? NULL : &err);
+    else
         mongo_collection_close(&point->collection);
+    fine = mongo_session_leave(call, true, &err);
+    if (call->cold)
         front_call_move(&call->front);
-        return;
-    }
-    point_end(point, fine ? NULL : &err);
-    front_call_finish(&call->front, true, &err);
+    else
+        front_call_finish(&call->front, fine, &err);
 }
 
 /* On the committer's thread. */

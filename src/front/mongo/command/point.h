@@ -16,8 +16,8 @@ struct mongo_point {
     struct net_task task;
 };
 
-/* May the call be tried on its loop? It is on one, has no number in its session, and its message
- * outlives the handler from here on. */
+/* May the call be tried on its loop? It is on one, and its message outlives the handler from here
+ * on. */
 bool mongo_point_begin(struct mongo_call *call);
 
 /* Starts it; as a command's function returns. In the call's arena, like what it points to. */

@@ -4,11 +4,11 @@
 #include "front/kit/queries.h"
 #include "front/mongo/command/explain.h"
 #include "front/mongo/command/index_uses.h"
-#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/javascript.h"
 #include "front/mongo/command/told.h"
 #include "front/mongo/command/virtual.h"
 #include "front/mongo/expression/javascript.h"
+#include "front/mongo/index/spec.h"
 #include "front/mongo/pipeline/sort.h"
 #include "front/mongo/projection/projection.h"
 #include "query/expression/item.h"
@@ -61,7 +61,9 @@ static uint64_t fingerprint_of(const struct mongo_reading *reading)
 {
     const struct slice parts[] = {reading->filter, reading->projection, reading->sort, reading->let,
                                   reading->collation};
-    uint64_t print = reading->skip * 31 + reading->limit + (uint64_t)reading->shape;
+    uint64_t print = reading->skip * 31 + reading->limit + (uint64_t)reading->shape +
+                     ((uint64_t)reading->return_key << 8) +
+                     ((uint64_t)reading->show_record_id << 9);
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         print = XXH3_64bits_withSeed(parts[i].len ? parts[i].data : (const uint8_t *)"",
@@ -119,6 +121,42 @@ static bool select_compile(struct mongo_reading *reading, struct query_build *bu
     return true;
 }
 
+/* Are documents found by _id where the plan walks no index: is it what is asked for, or by? */
+static bool is_by_id(const struct mongo_reading *reading)
+{
+    const struct document_value *hint = &reading->hint;
+    struct document_value value;
+
+    return (hint->type == DOCUMENT_STRING && slice_equal(hint->text, MONGO_INDEX_ID)) ||
+           (hint->type == DOCUMENT_OBJECT && document_find(hint->document, SLICE("_id"), &value)) ||
+           (is_given(reading->filter) && document_find(reading->filter, SLICE("_id"), &value));
+}
+
+/* What a row is: with returnKey an index key, and the projection does not count. */
+static bool row_compile(struct mongo_reading *reading, struct query_build *build,
+                        const struct query_expression **ret_select, struct error *err)
+{
+    if (!select_compile(reading, build, ret_select, err))
+        return false;
+    if (reading->return_key)
+        *ret_select = mongo_key_expression(is_by_id(reading), build);
+    if (reading->show_record_id)
+        *ret_select = mongo_record_id_expression(*ret_select, build);
+    return true;
+}
+
+/* The filter, and that an entry is within the bounds; NULL: there is neither. */
+static const struct query_expression *filter_compile(const struct mongo_reading *reading,
+                                                     struct query_build *build)
+{
+    const struct query_expression *filter =
+        is_given(reading->filter) ? mongo_match_expression(reading->match, build) : NULL;
+    const struct query_expression *bounds =
+        reading->bounds ? mongo_key_bounds_expression(reading->bounds, build) : NULL;
+
+    return filter && bounds ? query_and(build, filter, bounds) : bounds ? bounds : filter;
+}
+
 const struct mongo_variable *mongo_cluster_time_variable(uint64_t time, struct query_build *build)
 {
     const struct document_value value = {.type = DOCUMENT_TIMESTAMP, .timestamp = time};
@@ -160,7 +198,7 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
                                           .where = mongo_where_hook};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
-    const struct query_expression *filter = NULL, *select;
+    const struct query_expression *select;
     const struct query_order *order;
     size_t order_count;
 
@@ -176,12 +214,10 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
         !mongo_match_parse(reading->filter.data ? reading->filter : everything, &options, &build,
                            &reading->match, err))
         return false;
-    if (is_given(reading->filter))
-        filter = mongo_match_expression(reading->match, &build);
-    if (!select_compile(reading, &build, &select, err) ||
+    if (!row_compile(reading, &build, &select, err) ||
         !mongo_sort_compile(reading->sort, reading->collator, 0, &build, &order, &order_count, err))
         return false;
-    reading->plan = (struct query_plan){.query = {.filter = filter,
+    reading->plan = (struct query_plan){.query = {.filter = filter_compile(reading, &build),
                                                   .select = select,
                                                   .order = order_count ? order : NULL,
                                                   .order_count = order_count,
@@ -208,11 +244,11 @@ bool mongo_reading_is_hinted(const struct mongo_reading *reading)
     return reading->hint.type == DOCUMENT_STRING || reading->hint.type == DOCUMENT_OBJECT;
 }
 
-static bool hint_refuse(struct error *err)
+static bool plan_killed(struct error *err)
 {
-    return mongo_error_set(err, MONGO_BAD_VALUE,
-                           "error processing query: planner returned error :: caused by :: hint "
-                           "provided does not correspond to an existing index");
+    return mongo_error_set(err, MONGO_QUERY_PLAN_KILLED,
+                           "query plan killed :: caused by :: the index it goes by was dropped, "
+                           "or has become another");
 }
 
 /* The index that the hint names. _id is what is done without one. */
@@ -220,33 +256,21 @@ static bool hint_find(struct mongo_call *call, const struct mongo_collection *co
                       const struct mongo_reading *reading, struct query_hint *ret_hint,
                       struct error *err)
 {
-    size_t count;
-    struct slice *shown;
+    const struct index_definition *index;
 
     *ret_hint = (struct query_hint){reading->natural ? QUERY_HINT_SCAN : QUERY_HINT_NONE};
     if (reading->natural || !mongo_reading_is_hinted(reading))
         return true;
-    shown = mongo_indexes_shown(call, collection, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct document_value name = document_undefined(), key = document_undefined();
-        const struct index_definition *index;
-
-        (void)document_find(shown[i], SLICE("name"), &name);
-        (void)document_find(shown[i], SLICE("key"), &key);
-        if (reading->hint.type == DOCUMENT_STRING
-                ? !slice_equal(name.text, reading->hint.text)
-                : document_compare(DOCUMENT_ORDER_MONGO, &key, &reading->hint) != 0)
-            continue;
-        if (i == 0)
-            return true;
-        index = definition_index(definition_fields(container_definition(collection->container)),
-                                 name.text);
-        if (!index || index->state != INDEX_READY || index->hidden)
-            continue;
+    if (!mongo_hint_find(call, collection, &reading->hint, &index, err))
+        return false;
+    if (index)
         *ret_hint = (struct query_hint){QUERY_HINT_INDEX, index->name};
+    if (!reading->bounds || !index)
         return true;
-    }
-    return hint_refuse(err);
+    if (!index_definition_same(index, reading->bounds->index))
+        return plan_killed(err);
+    ret_hint->bounds = reading->bounds->range;
+    return true;
 }
 
 /* {$natural: 1} is a scan, and {$natural: -1} one that is turned around. */
@@ -405,6 +429,8 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
             return false;
     }
     fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
+    if (!fine && err->code == ERROR_COLD)
+        return false; /* of a loop */
     mongo_call_charged(call, &metered);
     if (!request.continuation.len)
         mongo_told_reading(call, collection, reading, &metered,
@@ -412,10 +438,7 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     /* What a filter or pipeline finds fault with is MongoDB's error: this is of the continuation.
      */
     if (!fine && page->continuation.len && err->code == ERROR_BAD_REQUEST)
-        return mongo_error_set(
-            err, MONGO_QUERY_PLAN_KILLED,
-            "query plan killed :: caused by :: the index it goes by was dropped, "
-            "or has become another");
+        return plan_killed(err);
     if (fine) {
         page->continuation = done.continuation;
         page->explained = done.explain;

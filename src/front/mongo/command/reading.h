@@ -2,6 +2,7 @@
  * update and delete have in common. */
 #pragma once
 
+#include "front/mongo/command/index_keys.h"
 #include "front/mongo/command/item.h"
 #include "front/mongo/expression/expression.h"
 #include "front/mongo/match/match.h"
@@ -17,10 +18,12 @@ enum mongo_shape {
 struct mongo_reading {
     enum mongo_shape shape;
     struct slice filter, projection, sort, collation, let; /* BSON; data NULL: none */
-    struct slice collation_default; /* of the collection, where the command names none */
-    uint64_t cluster_time;          /* what CLUSTER_TIME is; 0: nobody says */
-    uint64_t skip, limit;           /* limit UINT64_MAX: all */
-    struct document_value hint;     /* a name, a key, {$natural: 1}; or absent */
+    struct slice collation_default;        /* of the collection, where the command names none */
+    uint64_t cluster_time;                 /* what CLUSTER_TIME is; 0: nobody says */
+    uint64_t skip, limit;                  /* limit UINT64_MAX: all */
+    struct document_value hint;            /* a name, a key, {$natural: 1}; or absent */
+    const struct mongo_key_bounds *bounds; /* min and max; NULL: none */
+    bool return_key, show_record_id;
 
     /* Of mongo_reading_prepare. */
     bool natural; /* the hint is a scan */

@@ -14,10 +14,12 @@ void mongo_call_cursor_tag(const struct mongo_call *call, uint8_t ret_tag[FRONT_
 void mongo_session_reply_append(struct mongo_call *call);
 
 /* Before a command runs: if it is numbered, the call has its session for itself until it leaves. On
- * a loop it is cold. MONGO_TRANSACTION_TOO_OLD; MONGO_INVALID_OPTIONS: fields that do not go
+ * a loop it is cold, but for writes of one document whose session is free and whose number is the
+ * next. MONGO_TRANSACTION_TOO_OLD; MONGO_INVALID_OPTIONS: fields that do not go
  * together. */
 NODISCARD bool mongo_session_enter(struct mongo_call *call, struct error *err);
-/* After it ran, well (fine) or not; what becomes of the call. */
+/* After it ran, well (fine) or not; what becomes of the call. A call that is cold has done nothing:
+ * its number is as good as new. */
 NODISCARD bool mongo_session_leave(struct mongo_call *call, bool fine, struct error *err);
 
 /* The fields of sessions, versions and read concern that any command may carry. */

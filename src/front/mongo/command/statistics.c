@@ -2,7 +2,8 @@
  * own are asked for.
  *
  * Numbers are those every commit keeps (catalogue/container_usage.h): bytes count keys and headers
- * of items. What indexes take is not counted apart and is not told. */
+ * of items. What indexes take is the engine's estimate of their ranges; documents are found by _id
+ * where they are stored, so its index takes nothing besides. */
 #include "front/mongo/command/statistics.h"
 #include "base/clock.h"
 #include "catalogue/container_usage.h"
@@ -10,6 +11,7 @@
 #include "front/mongo/command/indexes.h"
 #include "front/mongo/command/reading.h"
 #include "front/mongo/command/validation.h"
+#include "front/mongo/index/spec.h"
 #include "throughput/cost.h"
 
 enum { PAGE_ROWS = 1000, PAGE_BYTES = 16 * 1024 * 1024, DEPTH_MAX = 200 };
@@ -20,12 +22,17 @@ static void read_charged(struct mongo_call *call)
 }
 
 /* An int32 where it is one, as clients that decode strictly have it of a server. */
-static void number_append(struct buf *out, const char *name, uint64_t number)
+static void number_append_to(struct buf *out, struct slice name, uint64_t number)
 {
     if (number <= INT32_MAX)
-        document_append_int32(out, slice_of_text(name), (int32_t)number);
+        document_append_int32(out, name, (int32_t)number);
     else
-        document_append_int64(out, slice_of_text(name), (int64_t)number);
+        document_append_int64(out, name, (int64_t)number);
+}
+
+static void number_append(struct buf *out, const char *name, uint64_t number)
+{
+    number_append_to(out, slice_of_text(name), number);
 }
 
 static bool scale_check(int64_t scale, struct error *err)
@@ -37,9 +44,45 @@ static bool scale_check(int64_t scale, struct error *err)
 
 /* --- collStats ------------------------------------------------------------------------------- */
 
-void mongo_storage_statistics(const struct mongo_collection *collection,
-                              const struct container_usage *usage, int64_t scale, struct buf *out)
+bool mongo_index_sizes(const struct container *container, uint32_t node, struct arena *arena,
+                       struct mongo_storage *storage, struct error *err)
 {
+    const struct definition_fields *fields = definition_fields(container_definition(container));
+    struct mongo_index_size *sizes =
+        ARENA_ARRAY(arena, struct mongo_index_size, fields->index_count + 1);
+    size_t count = 0;
+
+    sizes[count++] = (struct mongo_index_size){MONGO_INDEX_ID, 0};
+    for (size_t i = 0; i < fields->index_count; i++) {
+        const struct index_definition *index = fields->indexes[i];
+        struct mongo_index_size *size =
+            slice_equal(index->name, MONGO_INDEX_ID) ? &sizes[0] : &sizes[count++];
+
+        size->name = index->name;
+        if (!container_usage_index(container, node, index, arena, &size->bytes, err))
+            return false;
+    }
+    storage->indexes = sizes;
+    storage->index_count = count;
+    return true;
+}
+
+static uint64_t sizes_total(const struct mongo_index_size *sizes, size_t count)
+{
+    uint64_t total = 0;
+
+    for (size_t i = 0; i < count; i++)
+        total += sizes[i].bytes;
+    return total;
+}
+
+void mongo_storage_statistics(const struct mongo_collection *collection,
+                              const struct mongo_storage *storage, int64_t scale, struct buf *out)
+{
+    const struct container_usage *usage = &storage->usage;
+    uint64_t indexed = sizes_total(storage->indexes, storage->index_count);
+    size_t part;
+
     const struct mongo_terms *terms = &collection->terms;
     int32_t indexes = mongo_index_count(collection);
 
@@ -55,8 +98,24 @@ void mongo_storage_statistics(const struct mongo_collection *collection,
     }
     document_append_int32(out, SLICE("nindexes"), indexes);
     document_end(out, document_append_array_begin(out, SLICE("indexBuilds")));
-    number_append(out, "totalSize", usage->bytes / (uint64_t)scale);
+    part = document_append_object_begin(out, SLICE("indexSizes"));
+    for (size_t i = 0; i < storage->index_count; i++)
+        number_append_to(out, storage->indexes[i].name,
+                         storage->indexes[i].bytes / (uint64_t)scale);
+    document_end(out, part);
+    number_append(out, "totalIndexSize", indexed / (uint64_t)scale);
+    number_append(out, "totalSize", (usage->bytes + indexed) / (uint64_t)scale);
     document_append_int32(out, SLICE("scaleFactor"), (int32_t)MIN(scale, (int64_t)INT32_MAX));
+}
+
+/* Of all nodes; container NULL: nothing. */
+static bool storage_read(const struct container *container, struct arena *arena,
+                         struct mongo_storage *ret_storage, struct error *err)
+{
+    *ret_storage = (struct mongo_storage){0};
+    return !container ||
+           (container_usage_all(container, arena, &ret_storage->usage, err) &&
+            mongo_index_sizes(container, CONTAINER_USAGE_ALL_NODES, arena, ret_storage, err));
 }
 
 struct asked_scale {
@@ -74,15 +133,14 @@ bool mongo_coll_stats(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     struct asked_scale asked = {.scale = 1};
-    struct container_usage usage = {0};
+    struct mongo_storage storage;
     struct mongo_namespace name;
 
     if (!mongo_call_namespace(call, &name, err) ||
         !mongo_arguments_read(call, scale_fields, ARRAY_LEN(scale_fields), &asked, err) ||
         !scale_check(asked.scale, err) || !mongo_collection_open(call, &name, &collection, err))
         return false;
-    if (collection.container &&
-        !container_usage_all(collection.container, call->arena, &usage, err))
+    if (!storage_read(collection.container, call->arena, &storage, err))
         return false;
     read_charged(call);
     document_append_string(&call->reply, SLICE("ns"),
@@ -90,20 +148,20 @@ bool mongo_coll_stats(struct mongo_call *call, struct error *err)
                                         SLICE_ARG(name.collection)));
     document_append_bool(&call->reply, SLICE("sharded"),
                          collection.container && !container_is_fixed(collection.container));
-    mongo_storage_statistics(&collection, &usage, asked.scale, &call->reply);
+    mongo_storage_statistics(&collection, &storage, asked.scale, &call->reply);
     return true;
 }
 
 /* --- dbStats --------------------------------------------------------------------------------- */
 
 struct totals {
-    uint64_t collections, views, objects, bytes, indexes;
+    uint64_t collections, views, objects, bytes, indexes, index_bytes;
 };
 
 static bool container_total(struct mongo_call *call, const struct container *container,
                             struct totals *totals, struct error *err)
 {
-    struct container_usage usage;
+    struct mongo_storage storage;
     struct mongo_terms terms;
 
     if (!mongo_terms_of(container, &terms, err))
@@ -112,13 +170,13 @@ static bool container_total(struct mongo_call *call, const struct container *con
         totals->views++;
         return true;
     }
-    if (!container_usage_all(container, call->arena, &usage, err))
+    if (!storage_read(container, call->arena, &storage, err))
         return false;
     totals->collections++;
-    totals->indexes += (uint64_t)mongo_index_count(
-        &(struct mongo_collection){.container = (struct container *)container});
-    totals->objects += usage.items;
-    totals->bytes += usage.bytes;
+    totals->indexes += storage.index_count;
+    totals->index_bytes += sizes_total(storage.indexes, storage.index_count);
+    totals->objects += storage.usage.items;
+    totals->bytes += storage.usage.bytes;
     return true;
 }
 
@@ -160,8 +218,10 @@ bool mongo_db_stats(struct mongo_call *call, struct error *err)
     document_append_double(out, SLICE("dataSize"), (double)totals.bytes / (double)asked.scale);
     document_append_double(out, SLICE("storageSize"), (double)totals.bytes / (double)asked.scale);
     number_append(out, "indexes", totals.indexes);
-    document_append_double(out, SLICE("indexSize"), 0);
-    document_append_double(out, SLICE("totalSize"), (double)totals.bytes / (double)asked.scale);
+    document_append_double(out, SLICE("indexSize"),
+                           (double)totals.index_bytes / (double)asked.scale);
+    document_append_double(out, SLICE("totalSize"),
+                           (double)(totals.bytes + totals.index_bytes) / (double)asked.scale);
     document_append_int64(out, SLICE("scaleFactor"), asked.scale);
     return true;
 }
@@ -209,12 +269,35 @@ bool mongo_data_size(struct mongo_call *call, struct error *err)
 
 /* --- validate -------------------------------------------------------------------------------- */
 
+/* The keys of an index, as its documents should have them and as it has them. */
+struct keys {
+    const struct index_definition *index;
+    uint64_t expected, found;
+};
+
 struct looking {
     struct mongo_call *call;
+    struct keys *keys;
+    size_t key_count;
     struct mongo_validation validation;
     struct arena *scratch;
     uint64_t documents, broken, non_compliant;
 };
+
+static bool document_keys(struct looking *looking, struct slice document, struct error *err)
+{
+    for (size_t i = 0; i < looking->key_count; i++) {
+        CLEANUP(arena_free) struct arena *arena = arena_new();
+        struct index_entry *entries;
+        size_t count;
+
+        if (!index_definition_entries(looking->keys[i].index, document, arena, &entries, &count,
+                                      err))
+            return false;
+        looking->keys[i].expected += count;
+    }
+    return true;
+}
 
 /* Every document is BSON that begins with its _id, and is asked what the validator says of it. */
 static bool document_look(void *self, const struct document_value *value, struct error *err)
@@ -237,7 +320,58 @@ static bool document_look(void *self, const struct document_value *value, struct
                                 err))
         return false;
     looking->non_compliant += !holds;
+    return document_keys(looking, value->document, err);
+}
+
+/* The entries that the partitions hold of each index. */
+static bool keys_count(const struct mongo_collection *collection, struct looking *looking,
+                       struct error *err)
+{
+    for (size_t i = 0; i < looking->key_count; i++) {
+        if (!container_index_count(collection->container, looking->keys[i].index,
+                                   &looking->keys[i].found, err))
+            return false;
+        front_call_breathe(&looking->call->front);
+    }
     return true;
+}
+
+static void keys_find(const struct mongo_collection *collection, struct looking *looking)
+{
+    const struct definition_fields *fields =
+        definition_fields(container_definition(collection->container));
+
+    looking->keys = ARENA_ARRAY(looking->call->arena, struct keys, fields->index_count + 1);
+    for (size_t i = 0; i < fields->index_count; i++)
+        if (fields->indexes[i]->state == INDEX_READY &&
+            !slice_equal(fields->indexes[i]->name, MONGO_INDEX_ID))
+            looking->keys[looking->key_count++] = (struct keys){.index = fields->indexes[i]};
+}
+
+static bool keys_differ(const struct looking *looking)
+{
+    for (size_t i = 0; i < looking->key_count; i++)
+        if (looking->keys[i].expected != looking->keys[i].found)
+            return true;
+    return false;
+}
+
+static void warnings_append(struct buf *out, const struct looking *looking, bool counted)
+{
+    size_t list = document_append_array_begin(out, SLICE("warnings"));
+    char text[DOCUMENT_INDEX_SIZE];
+    uint32_t count = 0;
+
+    if (looking->non_compliant)
+        document_append_string(out, document_index_key(count++, text),
+                               SLICE("Detected one or more documents not compliant with the "
+                                     "collection's schema. Check nNonCompliantDocuments."));
+    if (counted && keys_differ(looking))
+        document_append_string(out, document_index_key(count++, text),
+                               SLICE("The keys of an index are not as many as its documents have: "
+                                     "the collection was written to meanwhile, or the index is "
+                                     "damaged. Validate again when nobody writes."));
+    document_end(out, list);
 }
 
 static bool collection_look(const struct mongo_collection *collection, struct looking *looking,
@@ -304,8 +438,11 @@ bool mongo_validate(struct mongo_call *call, struct error *err)
             err, MONGO_NAMESPACE_NOT_FOUND, "Collection '%.*s.%.*s' does not exist to validate.",
             (int)MIN(name.database.len, (size_t)64), (const char *)name.database.data,
             (int)MIN(name.collection.len, (size_t)64), (const char *)name.collection.data);
+    if (!asked.metadata)
+        keys_find(&collection, &looking);
     if (!mongo_validation_prepare(call, &collection, false, &looking.validation, err) ||
-        (!asked.metadata && !collection_look(&collection, &looking, err)))
+        (!asked.metadata &&
+         (!collection_look(&collection, &looking, err) || !keys_count(&collection, &looking, err))))
         return false;
     document_append_string(out, SLICE("ns"),
                            arena_printf(call->arena, "%.*s.%.*s", SLICE_ARG(name.database),
@@ -316,13 +453,12 @@ bool mongo_validate(struct mongo_call *call, struct error *err)
     document_append_int32(out, SLICE("nIndexes"), mongo_index_count(&collection));
     part = document_append_object_begin(out, SLICE("keysPerIndex"));
     number_append(out, "_id_", looking.documents);
+    for (size_t i = 0; i < looking.key_count; i++)
+        number_append_to(out, looking.keys[i].index->name, looking.keys[i].found);
     document_end(out, part);
     document_append_bool(out, SLICE("valid"), looking.broken == 0);
     document_append_bool(out, SLICE("repaired"), false);
-    texts_append(out, "warnings",
-                 looking.non_compliant ? "Detected one or more documents not compliant with the "
-                                         "collection's schema. Check nNonCompliantDocuments."
-                                       : NULL);
+    warnings_append(out, &looking, !asked.metadata);
     texts_append(out, "errors",
                  looking.broken ? "Detected one or more documents that are no valid BSON or do not "
                                   "begin with _id. Check nInvalidDocuments."

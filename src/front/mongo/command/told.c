@@ -1,5 +1,6 @@
 #include "front/mongo/command/told.h"
 
+#include "front/mongo/command/sampling.h"
 #include "front/traffic.h"
 
 static struct front_traffic_attempt attempt_of(const struct mongo_call *call,
@@ -10,6 +11,17 @@ static struct front_traffic_attempt attempt_of(const struct mongo_call *call,
                                           .started_ns = call->request->started_ns};
 }
 
+/* Is the advisor told of it at all? */
+static bool is_told(const struct mongo_call *call, const struct mongo_collection *collection,
+                    const struct error *err)
+{
+    return call->services->traffic && collection->container &&
+           (!err || front_traffic_is_refusal(err)) &&
+           mongo_sampling_takes(call->mongo->sampling,
+                                container_info(collection->container)->number,
+                                clock_read_monotonic_ms(call->services->clock));
+}
+
 void mongo_told_item(const struct mongo_call *call, const struct mongo_collection *collection,
                      const struct item_operation *op, const struct error *err)
 {
@@ -18,7 +30,7 @@ void mongo_told_item(const struct mongo_call *call, const struct mongo_collectio
         [ITEM_UPSERT] = ADVISE_UPSERT, [ITEM_DELETE] = ADVISE_DELETE, [ITEM_CHANGE] = ADVISE_PATCH,
     };
 
-    if (!collection->container || (err && !front_traffic_is_refusal(err)))
+    if (!is_told(call, collection, err))
         return;
     front_traffic_item(call->services, collection->container,
                        &(struct front_traffic_item){.kind = kinds[op->verb],
@@ -76,8 +88,7 @@ void mongo_told_reading(const struct mongo_call *call, const struct mongo_collec
     CLEANUP(buf_done) struct buf named;
 
     buf_init(&named, BUF_DEFAULT_MAX);
-    if (!call->services->traffic || !collection->container ||
-        (err && !front_traffic_is_refusal(err)))
+    if (!is_told(call, collection, err))
         return;
     front_traffic_query(
         call->services, collection->container,

@@ -1,6 +1,7 @@
 #include "front/mongo/command/transact.h"
 
 #include "catalogue/migration.h"
+#include "catalogue/withheld.h"
 #include "front/kit/queries.h"
 #include "item/write_record.h"
 
@@ -34,6 +35,7 @@ struct mongo_transact {
     struct net_owner *owner;
     size_t held; /* bytes on its meter */
     uint8_t tag[FRONT_CURSOR_TAG_LEN];
+    bool withholds; /* collections that it makes (catalogue/withheld.h), under the same tag */
 
     struct arena *overlay_arena; /* NULL: none was built */
     struct view_overlay *overlay;
@@ -79,6 +81,9 @@ static void made_drop(struct mongo_transact *transact)
         (void)dropped; /* else it stays, and is empty */
         mongo_pending_remove(transact->mongo->pending, made->number);
     }
+    if (transact->withholds)
+        catalogue_release(catalogue, transact->tag);
+    transact->withholds = false;
 }
 
 void mongo_transact_free(void *self)
@@ -104,6 +109,22 @@ void mongo_transact_enter(struct mongo_call *call, struct mongo_transact *transa
     call->transact = transact;
     call->maker = transact;
     call->front.moment = &transact->moment;
+}
+
+bool mongo_transact_makes(const struct mongo_call *call, const struct mongo_namespace *name,
+                          struct error *err)
+{
+    const struct catalogue_name withheld = {call->account.id, name->database, name->collection};
+
+    call->transact->withholds = true;
+    return catalogue_withhold(call->services->catalogue, &withheld, call->transact->tag, err);
+}
+
+void mongo_transact_makes_not(const struct mongo_call *call, const struct mongo_namespace *name)
+{
+    const struct catalogue_name withheld = {call->account.id, name->database, name->collection};
+
+    catalogue_release_one(call->services->catalogue, &withheld, call->transact->tag);
 }
 
 void mongo_transact_made(const struct mongo_call *call, const struct container *container,
@@ -328,6 +349,9 @@ static void made_publish(struct mongo_transact *transact)
     for (const struct made *made = transact->made; made; made = made->next)
         mongo_pending_remove(transact->mongo->pending, made->number);
     transact->made = NULL;
+    if (transact->withholds)
+        catalogue_release(transact->mongo->options.services.catalogue, transact->tag);
+    transact->withholds = false;
 }
 
 bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *transact,

@@ -23,6 +23,14 @@ void mongo_transact_enter(struct mongo_call *call, struct mongo_transact *transa
 NODISCARD bool mongo_transact_pin(const struct mongo_call *call, struct container **container,
                                   struct error *err);
 
+/* The transaction is about to make a collection: nobody else sees it before the commit, and it goes
+ * if the process ends before. */
+NODISCARD bool mongo_transact_makes(const struct mongo_call *call,
+                                    const struct mongo_namespace *name, struct error *err);
+
+/* It did not come to that. */
+void mongo_transact_makes_not(const struct mongo_call *call, const struct mongo_namespace *name);
+
 /* The container, which the transaction is about to pin, was made by it: pending until it commits,
  * and dropped if it does not. */
 void mongo_transact_made(const struct mongo_call *call, const struct container *container,

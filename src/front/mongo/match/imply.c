@@ -229,7 +229,7 @@ static struct slice prefix_of(const struct match_node *regex)
     while (end < pattern.len && !memchr("\\^$.[]|()?*+{}", pattern.data[end], 14))
         end++;
     /* What follows a letter may say that there is none of it. */
-    if (end < pattern.len && memchr("?*{", pattern.data[end], 3))
+    if (end > 1 && end < pattern.len && memchr("?*{", pattern.data[end], 3))
         end--;
     while (end > 1 && end < pattern.len && (pattern.data[end] & 0xC0) == 0x80)
         end--;

@@ -600,13 +600,15 @@ static bool buckets_number(struct pipeline *p, const struct bucket_auto *bucket,
     struct query_build *build = p->build;
     struct query_window_output *outputs = ARENA_ARRAY(build->arena, struct query_window_output, 2);
     struct query_order *order = ARENA_NEW(build->arena, struct query_order);
-    const struct query_expression *pair[2] = {bucket->key, query_variable(build, slot_count)};
+    const struct query_expression *compared =
+        mongo_collate_expression(p->collator, bucket->key, build);
+    const struct query_expression *pair[2] = {compared, query_variable(build, slot_count)};
     const struct query_expression *children[2] = {query_variable(build, SLOT_BESIDE),
                                                   query_variable(build, SLOT_INDEX)};
     int64_t *buckets = ARENA_NEW(build->arena, int64_t);
 
     *buckets = bucket->buckets;
-    *order = (struct query_order){bucket->key, false};
+    *order = (struct query_order){compared, false};
     outputs[0] = (struct query_window_output){.kind = QUERY_WINDOW_AGGREGATE,
                                               .aggregate = QUERY_COUNT,
                                               .argument = query_constant(build, document_int32(1)),
@@ -637,7 +639,7 @@ bool stage_bucket_auto(struct pipeline *p, const struct document_value *specific
     struct query_group_key *key = ARENA_NEW(build->arena, struct query_group_key);
     struct query_order *order = ARENA_NEW(build->arena, struct query_order);
     struct query_window_output *next = ARENA_NEW(build->arena, struct query_window_output);
-    const struct query_expression **values, *least, *greatest, *edge[2];
+    const struct query_expression **values, *least, *greatest, *edge[2], *compared;
     struct query_aggregate_call *calls;
     uint32_t slots[6];
     struct slice *names;
@@ -660,14 +662,19 @@ bool stage_bucket_auto(struct pipeline *p, const struct document_value *specific
     }
     calls = ARENA_ARRAY(build->arena, struct query_aggregate_call, fields->count + 2);
     memcpy(calls, fields->calls, fields->count * sizeof *calls);
-    calls[fields->count] = (struct query_aggregate_call){QUERY_MIN, bucket.key, slots[3]};
-    calls[fields->count + 1] = (struct query_aggregate_call){QUERY_MAX, bucket.key, slots[4]};
+    compared = p->collator ? mongo_collate_pair(p->collator, bucket.key, build) : bucket.key;
+    calls[fields->count] = (struct query_aggregate_call){QUERY_MIN, compared, slots[3]};
+    calls[fields->count + 1] = (struct query_aggregate_call){QUERY_MAX, compared, slots[4]};
     *key = (struct query_group_key){query_element_of(build, query_variable(build, slots[1]), 0),
                                     slots[2]};
     pipeline_stage(p, QUERY_STAGE_GROUP)->group =
         (struct query_group){key, 1, calls, fields->count + 2};
     least = query_variable(build, slots[3]);
     greatest = query_variable(build, slots[4]);
+    if (p->collator) {
+        least = mongo_collate_unpair(least, build);
+        greatest = mongo_collate_unpair(greatest, build);
+    }
     *order = (struct query_order){query_variable(build, slots[2]), false};
     *next = (struct query_window_output){.kind = QUERY_WINDOW_SHIFT,
                                          .argument = least,

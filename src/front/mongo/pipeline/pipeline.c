@@ -241,20 +241,6 @@ static bool row_of(struct slice name, const struct stage_row **ret_row, struct e
            mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "%s: %s", (*ret_row)->name, (*ret_row)->why);
 }
 
-/* Stages that compare texts and do it by bytes alone. */
-static bool collation_check(const struct pipeline *p, const struct stage_row *row,
-                            struct error *err)
-{
-    static const char *const bytewise[] = {"$bucketAuto", "$setWindowFields", "$densify", "$fill"};
-
-    for (size_t i = 0; p->collator && i < ARRAY_LEN(bytewise); i++)
-        if (!strcmp(row->name, bytewise[i]))
-            return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                                   "%s with a collation other than simple is not offered yet",
-                                   row->name);
-    return true;
-}
-
 static bool stage_append(struct pipeline *p, const struct document_value *value, struct error *err)
 {
     struct document_value specification;
@@ -262,7 +248,7 @@ static bool stage_append(struct pipeline *p, const struct document_value *value,
     struct slice name;
 
     if (!stage_read(value, &name, &specification, err) || !row_of(name, &row, err) ||
-        !place_check(p, row, err) || !collation_check(p, row, err))
+        !place_check(p, row, err))
         return false;
     if (!p->position && !p->options->collection.data && !p->nesting && !p->in_facet &&
         !(row->flags & STAGE_ALONE))

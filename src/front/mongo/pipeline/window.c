@@ -786,7 +786,7 @@ bool pipeline_window_stage(struct pipeline *p, struct pipeline_window *window, s
     }
     if (window->key) {
         keys = ARENA_ARRAY(arena, const struct query_expression *, 1);
-        keys[0] = window->key;
+        keys[0] = mongo_collate_expression(p->collator, window->key, p->build);
         made.keys = keys;
         made.key_count = 1;
     }

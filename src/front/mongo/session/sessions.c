@@ -287,6 +287,23 @@ bool mongo_sessions_take(struct mongo_sessions *sessions, const uint8_t *name, u
     return true;
 }
 
+bool mongo_sessions_try(struct mongo_sessions *sessions, const uint8_t *name,
+                        struct mongo_logical **ret_session)
+{
+    struct mongo_logical *session = NULL;
+
+    WITH_LOCK (&sessions->lock) {
+        session = find(sessions, name);
+        if (!session || !is_free(session))
+            return false;
+        session->taken = true;
+        use_unlink(sessions, session);
+        use_push(sessions, session);
+    }
+    *ret_session = session;
+    return true;
+}
+
 void mongo_sessions_give_back(struct mongo_sessions *sessions, struct mongo_logical *session)
 {
     struct doomed doomed = {0};

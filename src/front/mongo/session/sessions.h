@@ -69,6 +69,9 @@ void mongo_session_name(const struct mongo_session_owner *owner, struct slice id
 NODISCARD bool mongo_sessions_take(struct mongo_sessions *sessions, const uint8_t *name,
                                    uint32_t account, int64_t deadline_ms,
                                    struct mongo_logical **ret_session, struct error *err);
+/* The same without waiting, of one that is there. False: it is not, or another call has it. */
+bool mongo_sessions_try(struct mongo_sessions *sessions, const uint8_t *name,
+                        struct mongo_logical **ret_session);
 void mongo_sessions_give_back(struct mongo_sessions *sessions, struct mongo_logical *session);
 
 /* Of a session that is taken and has no open transaction: it has this one from now on. Of those

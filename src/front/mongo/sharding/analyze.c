@@ -9,6 +9,7 @@
 #include "document/order.h"
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/reading.h"
+#include "front/mongo/command/sampling.h"
 #include "front/mongo/sharding/changing.h"
 #include "front/mongo/sharding/key.h"
 #include "query/value/set.h"
@@ -487,15 +488,37 @@ struct analyzer {
     struct document_value rate;
 };
 
-static void configuration_append(struct mongo_call *call, const char *name)
+/* What of the operations of a collection is told to the advisor. */
+static void configuration_append(struct mongo_call *call, const char *name, bool named, double rate)
 {
     size_t part = document_append_object_begin(&call->reply, slice_of_text(name));
 
-    document_append_string(&call->reply, SLICE("mode"), SLICE("full"));
+    document_append_string(&call->reply, SLICE("mode"),
+                           named && rate <= 0 ? SLICE("off") : SLICE("full"));
+    if (named && rate > 0)
+        document_append_double(&call->reply, SLICE("samplesPerSecond"), rate);
     document_end(&call->reply, part);
 }
 
-/* Every collection is recorded, as much of it as the advisor keeps. */
+/* The rate that is asked for; 0: no operation. */
+static bool samples_read(const struct analyzer *asked, double *ret_rate, struct error *err)
+{
+    bool full = slice_equal(asked->mode, SLICE("full"));
+
+    *ret_rate = 0;
+    if (!full && !slice_equal(asked->mode, SLICE("off")))
+        return mongo_error_set(
+            err, MONGO_BAD_VALUE, "Enumeration value '%.*s' for field 'mode' is not a valid value.",
+            (int)MIN(asked->mode.len, (size_t)40), (const char *)asked->mode.data);
+    if (full != is_given(&asked->rate))
+        return mongo_error_set(err, MONGO_INVALID_OPTIONS,
+                               full ? "'samplesPerSecond' must be specified when 'mode' is 'full'"
+                                    : "'samplesPerSecond' cannot be specified when 'mode' is "
+                                      "'off'");
+    return !full || (document_to_double(&asked->rate, ret_rate) && *ret_rate > 0) ||
+           mongo_error_set(err, MONGO_INVALID_OPTIONS, "'samplesPerSecond' must be greater than 0");
+}
+
 bool mongo_configure_query_analyzer(struct mongo_call *call, struct error *err)
 {
     static const struct mongo_field fields[] = {
@@ -505,7 +528,9 @@ bool mongo_configure_query_analyzer(struct mongo_call *call, struct error *err)
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     struct analyzer asked = {0};
     struct mongo_namespace name;
-    double rate = 0;
+    double before = 0, rate;
+    uint32_t number;
+    bool named;
 
     if (!mongo_change_namespace(call, &call->target, &name, err) ||
         !mongo_arguments_read(call, fields, ARRAY_LEN(fields), &asked, err) ||
@@ -513,23 +538,17 @@ bool mongo_configure_query_analyzer(struct mongo_call *call, struct error *err)
         return false;
     if (!collection.container)
         return mongo_error_set(err, MONGO_NAMESPACE_NOT_FOUND, "The namespace does not exist");
-    if (slice_equal(asked.mode, SLICE("off")))
-        return mongo_error_set(
-            err, MONGO_NOT_IMPLEMENTED,
-            "configureQueryAnalyzer: operations of all collections are recorded, "
-            "or of none (advise.record): mode off is not offered");
-    if (!slice_equal(asked.mode, SLICE("full")))
-        return mongo_error_set(err, MONGO_BAD_VALUE,
-                               "Enumeration value '%.*s' for field 'mode' is not a valid value.",
-                               (int)MIN(asked.mode.len, (size_t)40), (const char *)asked.mode.data);
-    if (is_given(&asked.rate) && (!document_to_double(&asked.rate, &rate) || !(rate > 0)))
-        return mongo_error_set(err, MONGO_INVALID_OPTIONS,
-                               "'samplesPerSecond' must be greater than 0");
+    if (!samples_read(&asked, &rate, err))
+        return false;
     if (!call->services->traffic)
         return mongo_error_set(err, MONGO_ILLEGAL_OPERATION,
                                "configureQueryAnalyzer: the server was started with "
                                "advise.record=false");
-    configuration_append(call, "oldConfiguration");
-    configuration_append(call, "newConfiguration");
+    number = container_info(collection.container)->number;
+    named = mongo_sampling_find(call->mongo->sampling, number, &before);
+    if (!mongo_sampling_set(call->mongo->sampling, number, rate, err))
+        return false;
+    configuration_append(call, "oldConfiguration", named, before);
+    configuration_append(call, "newConfiguration", true, rate);
     return true;
 }

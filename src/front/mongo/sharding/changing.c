@@ -1,4 +1,5 @@
 #include "front/mongo/sharding/changing.h"
+#include "catalogue/withheld.h"
 
 #include "catalogue/migration.h"
 #include "front/mongo/command/item.h"
@@ -30,8 +31,8 @@ static bool waiting_pause(struct waiting *waiting, struct error *err)
 static bool container_open(const struct mongo_call *call, const struct mongo_namespace *name,
                            struct container **ret_container, struct error *err)
 {
-    return catalogue_container_open(call->services->catalogue, call->account.id, name->database,
-                                    name->collection, ret_container, err);
+    return catalogue_container_open_withheld(call->services->catalogue, call->account.id,
+                                             name->database, name->collection, ret_container, err);
 }
 
 /* Documents that cannot be given the new key keep a re-key from its end: it is taken back. */

@@ -207,8 +207,14 @@ static bool stats_row(struct stats_rows *of, const struct holding *holding, stru
     document_append_string(&row, SLICE("host"), slice_of_text(names.nodename));
     document_append(&row, SLICE("localTime"), &now);
     if (is_given(&of->stats.storage)) {
+        struct mongo_storage storage = {.usage = holding->usage};
+
+        if (of->collection->container &&
+            !mongo_index_sizes(of->collection->container, holding->node, call->arena, &storage,
+                               err))
+            return false;
         part = document_append_object_begin(&row, SLICE("storageStats"));
-        mongo_storage_statistics(of->collection, &holding->usage, of->scale, &row);
+        mongo_storage_statistics(of->collection, &storage, of->scale, &row);
         document_end(&row, part);
     }
     if (is_given(&of->stats.count))

@@ -75,6 +75,24 @@ static void a_session_is_remembered_and_taken_by_one_at_a_time(void **state UNUS
     mongo_sessions_free(sessions);
 }
 
+static void only_a_session_that_is_there_and_free_is_had_without_waiting(void **state UNUSED)
+{
+    struct mongo_sessions *sessions = sessions_of(16, 60000);
+    struct mongo_logical *session, *second;
+    uint8_t name[MONGO_SESSION_NAME_LEN];
+
+    name_of("x", name);
+    assert_false(mongo_sessions_try(sessions, name, &second));
+    session = take(sessions, "x");
+    assert_false(mongo_sessions_try(sessions, name, &second));
+    mongo_sessions_give_back(sessions, session);
+    assert_true(mongo_sessions_try(sessions, name, &second));
+    assert_ptr_equal(second, session);
+    assert_false(mongo_sessions_try(sessions, name, &session));
+    mongo_sessions_give_back(sessions, second);
+    mongo_sessions_free(sessions);
+}
+
 static void sessions_are_listed_to_their_account_by_the_ids_of_clients(void **state UNUSED)
 {
     struct mongo_sessions *sessions = sessions_of(16, 60000);
@@ -232,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(users_have_sessions_of_their_own),
         cmocka_unit_test(a_session_is_remembered_and_taken_by_one_at_a_time),
+        cmocka_unit_test(only_a_session_that_is_there_and_free_is_had_without_waiting),
         cmocka_unit_test(sessions_are_listed_to_their_account_by_the_ids_of_clients),
         cmocka_unit_test(moments_of_one_account_never_end_those_of_another),
         cmocka_unit_test(of_moments_a_quarter_is_held_and_the_oldest_gives_way),
