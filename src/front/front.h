@@ -13,9 +13,11 @@
 #include "item/metering.h"
 #include "migration/migrator.h"
 #include "net/workers.h"
+#include "observe/observer.h"
 #include "script/script.h"
 
 struct front_faults;
+struct pauses;
 struct front_queries;
 
 /* The database that tables of the Table API are in, of each account. */
@@ -36,6 +38,8 @@ struct front_services {
     struct net_workers *workers;
     struct net_owners *owners; /* the accounts, as those whose work and memory is shared out */
     struct log *log;
+    struct observer *observer;     /* is told of every request; NULL: nobody is */
+    struct pauses *pauses;         /* maintain/pauses.h; NULL: nothing is ever paused */
     struct script_pool *scripts;   /* NULL: scripts are not run */
     struct traffic *traffic;       /* NULL: nothing is recorded for advice */
     struct keeper *keeper;         /* of that record; NULL: none is written down */

@@ -36,6 +36,8 @@ bool query_output_give(struct query_output *output, struct query_context *contex
     assert(!output->full);
     if (!row_fits(output, bytes, err))
         return false;
+    if (request->is_short && output->row_bytes + bytes > QUERY_SHORT_BYTES)
+        return error_set(err, ERROR_COLD, "this is for a worker");
     begin = request->timed ? clock_monotonic_ns() : 0;
     if (!request->row(request->self, value, err))
         return false;

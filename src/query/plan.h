@@ -28,6 +28,10 @@ struct query_plan {
      * come only where the policy names the path. */
     bool order_free;
 
+    /* The first condition of the filter is the one that says most, as far as its author knows:
+     * where its index has few entries, those of others are not counted. */
+    bool first_leads;
+
     /* Stages over the rows of this plan; what they give are the rows of the whole. NULL: none. */
     const struct query_rest *rest;
 

@@ -11,12 +11,20 @@
 #pragma once
 
 #include "definition/rid.h"
+#include "item/cursor.h"
 #include "item/metering.h"
 #include "query/plan.h"
 
 struct query_cache;
 struct view_overlay;
 struct query_spill;
+
+/* What a page that is_short may do at most: some hundred microseconds of a processor. */
+enum {
+    QUERY_SHORT_STEPS = 400,       /* as struct view_bound counts them */
+    QUERY_SHORT_BYTES = 64 * 1024, /* of items, and of rows */
+    QUERY_SHORT_WORK = 10 * 1000,  /* units of evaluation */
+};
 
 /* Bytes of a continuation at most, so that it is below 1 KB when sealed and in base64. */
 enum { QUERY_CONTINUATION_MAX = 640 };
@@ -76,6 +84,9 @@ enum query_hint_kind {
 struct query_hint {
     enum query_hint_kind kind;
     struct slice name;
+    /* Of an index: entries outside of them are not wanted, in the bytes behind the definition's
+     * prefix. The filter says so too. None: all are. */
+    struct cursor_range bounds;
 };
 
 struct query_request {
@@ -106,6 +117,10 @@ struct query_request {
      * ERROR_POSITION_LOST: the item that the continuation stands at is no more, nor, perhaps, are
      * others behind it. */
     bool tail;
+    /* The page is made by an event loop: it waits for nobody, and does little. ERROR_COLD: that was
+     * not enough; nothing is charged then, and whatever rows were given count for nothing. Of plans
+     * that are short themselves (query_plan_is_short), from their beginning. */
+    bool is_short;
     bool timed;          /* times of steps are measured */
     bool explain;        /* page.explain is filled */
     struct arena *arena; /* of the continuation and the explanation */
@@ -151,6 +166,10 @@ struct query_page {
     const uint32_t *missing; /* in the arena: the partitions that were passed over */
     size_t missing_count;
 };
+
+/* May the first page of it be tried on an event loop? Its expressions are bounded by the number of
+ * their parts and the bytes of what they look at. */
+bool query_plan_is_short(const struct query_plan *plan);
 
 /* The next page. ERROR_BAD_REQUEST: the continuation is not one of this query; ORDER BY several
  * properties lacks its composite index, or one its index. ERROR_QUERY_LIMIT, ERROR_TIMED_OUT;

@@ -2,6 +2,7 @@
  * they run on a worker. */
 #include "front/admin/call.h"
 
+#include "backup/moments.h"
 #include "front/kit/authorize.h"
 #include "front/kit/cors.h"
 #include "front/kit/path.h"
@@ -13,6 +14,7 @@ static const struct slice root = {(const uint8_t *)"_orrery", 7};
 struct admin {
     struct admin_options options;
     struct front_gateway gateway;
+    struct backup_moments *moments;
 };
 
 static const struct front_call_kind kind;
@@ -25,11 +27,14 @@ struct admin *admin_new(const struct admin_options *options)
     front_gateway_init(&admin->gateway, &admin->options.services, &admin->options.door, &kind,
                        options->cors_origins);
     admin->gateway.for_no_page = true;
+    admin->moments = backup_moments_new(options->services.catalogue, 0);
     return admin;
 }
 
 void admin_free(struct admin *admin)
 {
+    if (admin)
+        backup_moments_free(admin->moments);
     memory_free(admin);
 }
 
@@ -44,11 +49,14 @@ struct admin_operation {
     struct slice method;
     const char *path; /* a star stands for a name */
     bool (*run)(struct admin_call *call, struct error *err);
+    bool secret; /* its answer holds keys */
 };
 
 static const struct admin_operation operations[] = {
-#define ADMIN_OPERATION(method, path, function) {SLICE(#method), path, function},
+#define ADMIN_OPERATION(method, path, function) {SLICE(#method), path, function, false},
+#define ADMIN_SECRET(method, path, function) {SLICE(#method), path, function, true},
 #include "front/admin/operations.def"
+#undef ADMIN_SECRET
 #undef ADMIN_OPERATION
 };
 
@@ -95,6 +103,8 @@ static bool asked_read(struct admin_call *call, struct asked *ret_asked, struct 
     ret_asked->method =
         slice_equal(call->http->method, SLICE("HEAD")) ? SLICE("GET") : call->http->method;
     call->prefix = arena_copy(call->arena, path->prefix);
+    call->observed.operation =
+        slice_equal(ret_asked->method, SLICE("GET")) ? OBSERVED_ADMIN : OBSERVED_ORDER;
     return true;
 }
 
@@ -158,11 +168,25 @@ static bool authorize(struct admin_call *call, const struct asked *asked, struct
         return front_token_open(&call->account, token, &claim, err) &&
                error_set(err, ERROR_FORBIDDEN,
                          "Insufficient permissions provided in the authorization header for %s: it "
-                         "needs a read-write key of the account",
+                         "needs a key of the account",
                          name_of(asked));
-    return signer == FRONT_SIGNER_OWNER ||
-           error_set(err, ERROR_FORBIDDEN, "%s needs a read-write key; this one may only read",
-                     name_of(asked));
+    call->signed_by_owner = signer == FRONT_SIGNER_OWNER;
+    call->may_only_read = signer != FRONT_SIGNER_OWNER;
+    return true;
+}
+
+/* Read-only keys see what is the account's, never its keys, and change nothing. */
+static bool right_check(const struct admin_call *call, const struct asked *asked, struct error *err)
+{
+    if (!call->may_only_read)
+        return true;
+    if (!slice_equal(asked->method, SLICE("GET")))
+        return error_set(err, ERROR_FORBIDDEN, "%s needs a read-write key; this one may only read",
+                         name_of(asked));
+    return !call->operation->secret ||
+           error_set(err, ERROR_FORBIDDEN,
+                     "keys are shown to read-write keys; this one may only "
+                     "read");
 }
 
 /* --- Its life -------------------------------------------------------------------------------- */
@@ -189,8 +213,27 @@ static uint64_t call_part(const struct front_call *front UNUSED)
     return front_owner_part(SLICE_NONE, SLICE_NONE);
 }
 
-static const struct front_call_kind kind = {
-    call_run, NULL, call_part, NULL, front_gateway_answer, front_gateway_refuse};
+static void call_describe(const struct front_call *front, struct observed_request *request)
+{
+    const struct admin_call *call = admin_of(front);
+
+    front_gateway_describe(&call->over_gateway, request);
+    request->front = "admin";
+    request->name = call->operation ? call->operation->path : NULL;
+    request->who = call->signed_by_owner ? SLICE("read-write key")
+                   : call->may_only_read ? SLICE("read-only key")
+                                         : SLICE_NONE;
+    if (call->operation && strncmp(call->operation->path, "containers/*/*", 14) == 0) {
+        request->database = call->names[0];
+        request->container = call->names[1];
+    }
+}
+
+static const struct front_call_kind kind = {.run = call_run,
+                                            .part = call_part,
+                                            .answer = front_gateway_answer,
+                                            .refuse = front_gateway_refuse,
+                                            .describe = call_describe};
 
 /* What only looks finds no account that is made by use and that nobody has used. */
 static bool account_check(const struct admin_call *call, const struct asked *asked,
@@ -210,7 +253,7 @@ static bool call_admit(struct admin_call *call, const struct asked *asked, struc
                                    net_http_header(call->http, SLICE("host")), err) &&
            method_check(call, asked, err) && authorize(call, asked, err) &&
            front_http_bill(&call->over_http, err) && account_check(call, asked, err) &&
-           operation_find(call, asked, err);
+           operation_find(call, asked, err) && right_check(call, asked, err);
 }
 
 void admin_handle(struct net_http_request *request, void *context)
@@ -227,6 +270,7 @@ void admin_handle(struct net_http_request *request, void *context)
     if (call->correlated.data)
         call->correlated = arena_copy(call->arena, call->correlated);
     call->hooks = &admin->options.hooks;
+    call->moments = admin->moments;
     if (!front_http_host_check(&call->over_http, &err) || !asked_read(call, &asked, &err))
         front_call_finish(&call->front, false, &err);
     else if (front_cors_is_preflight(&call->over_gateway))

@@ -2,8 +2,8 @@
  *
  * A front of its own on the port of the REST front, with its own table of operations
  * (operations.def). Requests are signed as those of REST are: resource type `_orrery`, link the
- * path behind /_orrery/. It takes read-write keys only. The default account administers the server;
- * every other account sees itself alone. docs/admin.md is the manual. */
+ * path behind /_orrery/. Read-only keys see what is no secret. The default account administers the
+ * server; every other account sees itself alone. docs/admin.md is the manual. */
 #pragma once
 
 #include "front/admin/hooks.h"

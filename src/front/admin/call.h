@@ -5,6 +5,8 @@
 #include "front/admin/admin.h"
 #include "front/kit/gateway.h"
 
+struct backup_moments;
+
 enum { ADMIN_NAMES_MAX = 3 };
 
 struct admin_call {
@@ -13,9 +15,12 @@ struct admin_call {
         struct front_gateway_call;
     };
     const struct admin_hooks *hooks;
+    struct backup_moments *moments;
     const struct admin_operation *operation;
     struct slice names[ADMIN_NAMES_MAX]; /* that its path had in the places of the stars */
     struct slice prefix;                 /* of an account in the path: "/name" */
+    bool may_only_read;                  /* it is signed with a read-only key */
+    bool signed_by_owner;                /* with a read-write key of the account */
 };
 
 /* Has the request come to the default account? */
@@ -72,5 +77,7 @@ NODISCARD bool admin_container_open(struct admin_call *call, struct container **
 /* The operations, one function each. */
 #define ADMIN_OPERATION(method, path, function)                                                    \
     bool function(struct admin_call *call, struct error *err);
+#define ADMIN_SECRET ADMIN_OPERATION
 #include "front/admin/operations.def"
+#undef ADMIN_SECRET
 #undef ADMIN_OPERATION

@@ -14,12 +14,19 @@ struct admin_hooks {
      * secret. */
     void (*settings)(void *context, struct buf *out);
 
+    /* Appends the fronts as elements of a JSON array: where each listens and who is connected. */
+    void (*connections)(void *context, struct buf *out);
+
     /* Opens a store and makes it a node; and lets go of one that holds nothing any more. */
     bool (*node_add)(void *context, const struct node_info *info, struct error *err);
     bool (*node_remove)(void *context, struct slice name, struct error *err);
 
     /* What the operator calls a node of a shard map; NULL: it is not here. */
     const char *(*node_name)(void *context, uint32_t node);
+
+    /* Appends the files that the server keeps beside its store and a restored one needs, its
+     * certificate authority: name, NUL, length, 4 bytes big-endian, bytes, again and again. */
+    void (*files)(void *context, struct buf *out);
 
     /* The default account has other keys from now on: whoever keeps a copy makes it anew. */
     bool (*keys_changed)(void *context, struct error *err);

@@ -31,6 +31,10 @@ static void figures_append(struct engine *engine, struct buf *out)
     admin_number_append(out, "reads", figures.reads);
     admin_number_append(out, "writes", figures.writes);
     admin_number_append(out, "reconnects", figures.reconnects);
+    if (figures.timeline) {
+        flag_append(out, "replicated", figures.replicated);
+        admin_number_append(out, "timeline", figures.timeline);
+    }
 }
 
 static void state_append(const struct engine *engine, struct buf *out)
@@ -40,14 +44,16 @@ static void state_append(const struct engine *engine, struct buf *out)
     if (!engine_guard_status(engine, &status))
         return;
     admin_text(out, "state",
-               slice_of_text(status.state == ENGINE_GUARD_DOWN ? "down"
-                             : status.paused                   ? "paused"
+               slice_of_text(status.lost                         ? "lost"
+                             : status.state == ENGINE_GUARD_DOWN ? "down"
+                             : status.paused                     ? "paused"
                                              : engine_guard_state_name(status.state)));
     if (status.state == ENGINE_GUARD_DOWN)
         admin_text(out, "because", slice_of_text(status.reason));
     admin_number_append(out, "since", (uint64_t)(status.since_ms / 1000));
     admin_number_append(out, "downs", status.downs);
     admin_number_append(out, "refused", status.refused);
+    admin_number_append(out, "heldBack", status.waited);
     admin_number_append(out, "calls", status.inside);
 }
 
@@ -321,6 +327,13 @@ bool admin_nodes_pause(struct admin_call *call, struct error *err)
 bool admin_nodes_resume(struct admin_call *call, struct error *err)
 {
     return node_flag(call, &(struct catalogue_node_settings){.paused = &no}, err);
+}
+
+bool admin_nodes_accept_loss(struct admin_call *call, struct error *err)
+{
+    return admin_need_owner(call, err) &&
+           catalogue_node_accept_loss(call->services->catalogue, call->names[0], err) &&
+           node_answer(call, call->names[0], 200, err);
 }
 
 bool admin_regions_pause(struct admin_call *call, struct error *err)

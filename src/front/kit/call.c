@@ -1,5 +1,6 @@
 #include "front/kit/call.h"
 
+#include "front/front.h"
 #include "front/owner.h"
 
 #include <time.h>
@@ -28,8 +29,29 @@ void front_call_breathe(const struct front_call *call)
         net_workers_breathe(call->services->workers);
 }
 
+static void call_tell(struct front_call *call, bool fine, const struct error *err)
+{
+    struct observed_request request = {.observed = call->observed,
+                                       .account = call->account.id,
+                                       .status = 200,
+                                       .charge_cru = call->charge_cru,
+                                       .may_block = call->may_block};
+
+    call->kind->describe(call, &request);
+    request.time_us = (call->ended_ns - MIN(request.started_ns, call->ended_ns)) / 1000;
+    if (!fine) {
+        request.status = err->status;
+        request.substatus = err->substatus;
+        request.error = error_face(err->code)->name;
+    }
+    observer_tell(call->services->observer, &request, fine ? ERROR_NONE : err->code);
+}
+
 void front_call_finish(struct front_call *call, bool fine, const struct error *err)
 {
+    call->ended_ns = clock_monotonic_ns();
+    if (call->services->observer && call->kind->describe)
+        call_tell(call, fine, err);
     front_owner_let_go(call->owner, call->held);
     if (call->kind->settle)
         call->kind->settle(call);

@@ -17,6 +17,7 @@
 
 #include "front/account.h"
 #include "net/workers.h"
+#include "observe/observed.h"
 
 #include <stdatomic.h>
 
@@ -52,6 +53,9 @@ struct front_call_kind {
     /* Answers, and so ends the call. */
     void (*answer)(struct front_call *call);
     void (*refuse)(struct front_call *call, const struct error *err);
+    /* The call is over: who asked what, when it began, and with what status it is answered if it
+     * succeeded, for those who count and log. NULL: nobody is told of it. */
+    void (*describe)(const struct front_call *call, struct observed_request *request);
 };
 
 struct front_call {
@@ -77,7 +81,9 @@ struct front_call {
     void (*park)(struct front_call *call);
     bool kept; /* the request's bytes are in the arena */
     int64_t charge_cru;
-    int64_t wait_ms; /* of a refusal for lack of throughput */
+    int64_t wait_ms;          /* of a refusal for lack of throughput */
+    uint64_t ended_ns;        /* of clock_monotonic_ns, set by front_call_finish */
+    struct observed observed; /* found out on the way; the container by front_call_observe */
     struct net_work work;
 };
 
@@ -97,6 +103,12 @@ NODISCARD bool front_call_hold(struct front_call *call, size_t bytes, struct err
 /* On a worker, between two items that are shown: lets others of the account have the processor. Not
  * where something is held that others wait for. */
 void front_call_breathe(const struct front_call *call);
+
+/* The container it is about was found. */
+static inline void front_call_observe(struct front_call *call, const struct container *container)
+{
+    call->observed.container = container_info(container)->number;
+}
 
 /* Ends the call: answers with what it has gathered, or with the error. From any thread. */
 void front_call_finish(struct front_call *call, bool fine, const struct error *err);

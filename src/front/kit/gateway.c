@@ -7,8 +7,7 @@
 
 enum { LINES_USUAL = 1024 }; /* bytes of header lines in most answers */
 
-static const char version_lines[] = "Content-Type: application/json\r\n"
-                                    "x-ms-serviceversion: version=2.14.0.0\r\n"
+static const char version_lines[] = "x-ms-serviceversion: version=2.14.0.0\r\n"
                                     "x-ms-gatewayversion: version=2.14.0\r\n"
                                     "x-ms-schemaversion: 1.18\r\n";
 
@@ -78,10 +77,14 @@ struct slice front_gateway_endpoint(struct front_gateway_call *call, struct slic
 
 static void common_lines(struct front_gateway_call *call)
 {
-    uint64_t spent_us = (clock_monotonic_ns() - call->http->started_ns) / 1000;
+    uint64_t spent_us = (call->ended_ns - call->http->started_ns) / 1000;
     char charge[COST_TEXT_SIZE];
 
     cost_text(call->charge_cru, charge);
+    if (call->is_bytes)
+        BUF_APPEND(&call->lines, "Content-Type: application/octet-stream\r\n");
+    else
+        BUF_APPEND(&call->lines, "Content-Type: application/json\r\n");
     buf_append(&call->lines, version_lines, sizeof version_lines - 1);
     BUF_APPEND(&call->lines, "x-ms-activity-id: ");
     buf_append(&call->lines, call->activity_id, RANDOM_UUID_SIZE - 1);
@@ -109,6 +112,12 @@ void front_gateway_answer(struct front_call *front)
     common_lines(call);
     front_cors_answer(call);
     front_http_send(&call->over_http);
+}
+
+void front_gateway_describe(const struct front_gateway_call *call, struct observed_request *request)
+{
+    request->id = slice_of(call->activity_id, RANDOM_UUID_SIZE - 1);
+    front_http_describe(&call->over_http, request);
 }
 
 /* --- Errors ---------------------------------------------------------------------------------- */
@@ -231,9 +240,10 @@ void front_gateway_refuse(struct front_call *front, const struct error *err)
     struct front_gateway_call *call = gateway_of(front);
 
     call->status = err->status;
+    call->is_bytes = false;
     if (err->substatus)
         front_http_header_int(&call->over_http, SLICE("x-ms-substatus"), err->substatus);
-    if (err->status == 429)
+    if (err->status == 429 || (err->status == 503 && call->wait_ms))
         front_http_header_int(&call->over_http, SLICE("x-ms-retry-after-ms"),
                               MAX(call->wait_ms, (int64_t)1));
     error_body(call, err);

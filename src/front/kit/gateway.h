@@ -23,6 +23,7 @@ struct front_gateway_call {
     };
     const struct front_gateway *gateway;
     char activity_id[RANDOM_UUID_SIZE];
+    bool is_bytes;           /* the answer is no JSON */
     struct slice correlated; /* of the request, echoed; data NULL: none */
     struct slice message; /* of an error, instead of err->message: longer, or the service's text */
     struct slice error_info; /* of an error besides: JSON text, for libraries; data NULL: none */
@@ -45,6 +46,10 @@ struct slice front_gateway_endpoint(struct front_gateway_call *call, struct slic
 /* For front_call_kind: sends what the call has gathered; or an error with the charge so far. */
 void front_gateway_answer(struct front_call *call);
 void front_gateway_refuse(struct front_call *call, const struct error *err);
+
+/* For front_call_kind: the parts of a description that REST and administration have in common. */
+void front_gateway_describe(const struct front_gateway_call *call,
+                            struct observed_request *request);
 
 /* The name of a status in error bodies: "NotFound". */
 const char *front_gateway_code(uint16_t status);

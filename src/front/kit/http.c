@@ -1,6 +1,7 @@
 #include "front/kit/http.h"
 
 #include "document/json.h"
+#include "front/front.h"
 #include "front/owner.h"
 
 enum {
@@ -120,6 +121,21 @@ bool front_http_is_long(struct front_http_call *call)
     if (!call->cold)
         front_call_keep(&call->front);
     return call->cold;
+}
+
+void front_http_describe(const struct front_http_call *call, struct observed_request *request)
+{
+    const struct net_http_request *http = call->http;
+
+    request->what = http->path;
+    request->peer = &http->peer;
+    request->started_ns = http->started_ns;
+    request->bytes_in = http->body.len;
+    request->bytes_out = call->body.len;
+    if (call->status)
+        request->status = call->status;
+    if (observer_trace(call->services->observer))
+        request->trace = net_http_header(http, SLICE("traceparent"));
 }
 
 /* --- Bodies ---------------------------------------------------------------------------------- */

@@ -82,6 +82,9 @@ bool front_http_is_long(struct front_http_call *call);
 void front_http_header(struct front_http_call *call, struct slice name, struct slice value);
 void front_http_header_int(struct front_http_call *call, struct slice name, int64_t value);
 
+/* For front_call_kind: the parts of a description that all calls over HTTP have in common. */
+void front_http_describe(const struct front_http_call *call, struct observed_request *request);
+
 /* Sends what the call has gathered, which is the end of it. */
 void front_http_send(struct front_http_call *call);
 

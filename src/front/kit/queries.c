@@ -1,9 +1,17 @@
 #include "front/kit/queries.h"
 
+#include <stdatomic.h>
+
+enum { KINDS = 4096, PASSES_MAX = 63 };
+
 struct front_queries {
     struct front_query_limits limits; /* without the directory, which was copied */
     struct query_cache *cache;        /* unfinished results between two pages */
     struct query_spill *spill;        /* what of them, and of others, is on disk */
+    struct front_plans *plans;
+    /* Of a kind, by hash: how many are left to workers the next time (above), and how many of those
+     * are still to come (below). What two threads do at once may be lost. */
+    _Atomic uint16_t passes[KINDS];
 };
 
 struct front_queries *front_queries_new(const struct front_query_limits *limits)
@@ -18,6 +26,7 @@ struct front_queries *front_queries_new(const struct front_query_limits *limits)
                                       .total_bytes_max = limits->spill_total_bytes_max});
     /* results whose clients never come back must leave room for others */
     queries->cache = query_cache_new(limits->cache_bytes_max, limits->spill_total_bytes_max / 2);
+    queries->plans = front_plans_new(limits->plans_bytes_max);
     return queries;
 }
 
@@ -27,6 +36,7 @@ void front_queries_free(struct front_queries *queries)
         return;
     query_cache_free(queries->cache);
     query_spill_free(queries->spill);
+    front_plans_free(queries->plans);
     memory_free(queries);
 }
 
@@ -38,6 +48,31 @@ size_t front_queries_memory_max(const struct front_queries *queries)
 struct query_spill *front_queries_spill(const struct front_queries *queries)
 {
     return queries->spill;
+}
+
+bool front_queries_may_try(struct front_queries *queries, uint64_t kind)
+{
+    _Atomic uint16_t *place = &queries->passes[kind % KINDS];
+    uint16_t passes = atomic_load_explicit(place, memory_order_relaxed);
+
+    if (!(passes & 0xFF))
+        return true;
+    atomic_store_explicit(place, (uint16_t)(passes - 1), memory_order_relaxed);
+    return false;
+}
+
+void front_queries_was_cold(struct front_queries *queries, uint64_t kind)
+{
+    _Atomic uint16_t *place = &queries->passes[kind % KINDS];
+    unsigned before = atomic_load_explicit(place, memory_order_relaxed) >> 8;
+    unsigned passes = MIN(2 * before + 1, (unsigned)PASSES_MAX);
+
+    atomic_store_explicit(place, (uint16_t)(passes << 8 | passes), memory_order_relaxed);
+}
+
+struct front_plans *front_queries_plans(const struct front_queries *queries)
+{
+    return queries->plans;
 }
 
 void front_queries_metrics(const struct front_queries *queries,
@@ -72,6 +107,7 @@ bool front_query_run(const struct front_call *call, const struct query_plan *pla
     request->spill = request->in_memory ? NULL : queries->spill;
     request->executor = &executor;
     request->arena = call->arena;
+    request->is_short = !call->may_block;
     if (call->moment) {
         /* one thread has a snapshot, and what is kept between pages is of now */
         request->executor = NULL;

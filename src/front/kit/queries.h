@@ -4,6 +4,7 @@
 
 #include "front/fan_out.h"
 #include "front/kit/call.h"
+#include "front/kit/plans.h"
 #include "query/spool/cache.h"
 #include "query/spool/spill.h"
 
@@ -18,6 +19,7 @@ struct front_query_limits {
     const char *spill_directory;    /* where the rest goes; copied */
     uint64_t spill_bytes_max;       /* of one query; 0: nothing is spilled */
     uint64_t spill_total_bytes_max; /* of all; the same */
+    size_t plans_bytes_max;         /* of compiled queries that are kept */
 };
 
 struct front_queries *front_queries_new(const struct front_query_limits *limits);
@@ -30,14 +32,22 @@ CLEANUP_FN(struct front_queries *, front_queries_free)
 size_t front_queries_memory_max(const struct front_queries *queries);
 struct query_spill *front_queries_spill(const struct front_queries *queries); /* borrowed */
 
+/* May a loop try a query of this kind (a hash)? Those that turned out to be for workers are not
+ * tried for a while: twice as long each time, but never for good. */
+bool front_queries_may_try(struct front_queries *queries, uint64_t kind);
+void front_queries_was_cold(struct front_queries *queries, uint64_t kind);
+
+struct front_plans *front_queries_plans(const struct front_queries *queries); /* borrowed */
+
 /* What queries have spilled. */
 void front_queries_metrics(const struct front_queries *queries,
                            struct query_spill_metrics *ret_metrics);
 
-/* Runs one page of a query for a call on a worker, with what the call and the server have for it:
- * budgets, times, memory, helpers, cache and spill store. What it selects, the rows of a page and
- * who takes them is the front's; a deadline in the request holds where it is earlier than the
- * server's. As query_run. */
+/* Runs one page of a query for a call, with what the call and the server have for it: budgets,
+ * times, memory, helpers, cache and spill store. What it selects, the rows of a page and who takes
+ * them is the front's; a deadline in the request holds where it is earlier than the server's. As
+ * query_run. On a loop the page is short (ERROR_COLD); the caller has seen to it that the plan and
+ * the request are. */
 NODISCARD bool front_query_run(const struct front_call *call, const struct query_plan *plan,
                                struct query_request *request, struct query_page *ret_page,
                                struct error *err);

@@ -1,5 +1,7 @@
 #include "front/rest/call.h"
 
+#include "maintain/pauses.h"
+
 struct slice rest_call_etag(const struct rest_call *call, enum rest_header header)
 {
     return front_http_etag_bare(rest_call_header(call, header));
@@ -40,6 +42,12 @@ bool rest_call_container(struct rest_call *call, struct container **ret_containe
         container_unref(container);
         return error_set(err, ERROR_CONTAINER_OTHER,
                          "the container was made anew since the client looked it up");
+    }
+    front_call_observe(&call->front, container);
+    if (!pauses_check(call->services->pauses, container,
+                      observed_operation_changes(call->observed.operation), &call->wait_ms, err)) {
+        container_unref(container);
+        return false;
     }
     *ret_container = container;
     return true;

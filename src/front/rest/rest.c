@@ -88,12 +88,34 @@ static bool verb_find(const struct rest_call *call, enum rest_verb *ret_verb)
     return true;
 }
 
+/* What all APIs call it. */
+static enum observed_operation observed_of(const struct rest_call *call)
+{
+    static const enum observed_operation of_items[REST_VERB_COUNT] = {
+        [REST_READ] = OBSERVED_READ,       [REST_LIST] = OBSERVED_LIST,
+        [REST_CHANGES] = OBSERVED_CHANGES, [REST_CREATE] = OBSERVED_CREATE,
+        [REST_UPSERT] = OBSERVED_UPSERT,   [REST_QUERY] = OBSERVED_QUERY,
+        [REST_PLAN] = OBSERVED_QUERY,      [REST_BATCH] = OBSERVED_BATCH,
+        [REST_EXECUTE] = OBSERVED_EXECUTE, [REST_REPLACE] = OBSERVED_REPLACE,
+        [REST_PATCH] = OBSERVED_PATCH,     [REST_DELETE] = OBSERVED_DELETE,
+    };
+
+    if (call->route.resource == REST_ITEMS)
+        return of_items[call->verb];
+    if (call->route.resource == REST_PARTITION_DELETE)
+        return OBSERVED_DELETE;
+    if (call->verb == REST_EXECUTE)
+        return OBSERVED_EXECUTE;
+    return call->operation->access == REST_ACCESS_READ ? OBSERVED_METADATA : OBSERVED_CHANGE;
+}
+
 static bool operation_choose(struct rest_call *call, struct error *err)
 {
     call->operation =
         verb_find(call, &call->verb) ? rest_operation_find(call->route.resource, call->verb) : NULL;
     if (!call->operation)
         return front_http_method_refuse(&call->over_http, err);
+    call->observed.operation = observed_of(call);
     /* Before anybody is asked for a signature: what is not offered is offered to nobody, and of
      * some of these the text that is signed is another. */
     return call->operation->run || error_set(err, ERROR_NOT_SUPPORTED, "%s: %s",
@@ -176,8 +198,39 @@ static void call_settle(struct front_call *front)
                              clock_read_monotonic_ms(call->services->clock));
 }
 
-static const struct front_call_kind kind = {
-    call_run, call_kept, call_part, call_settle, front_gateway_answer, front_gateway_refuse};
+static struct slice call_who(const struct rest_call *call)
+{
+    switch (call->identity.kind) {
+    case REST_IDENTITY_OWNER:
+        return SLICE("read-write key");
+    case REST_IDENTITY_READER:
+        return SLICE("read-only key");
+    case REST_IDENTITY_TOKEN:
+        return SLICE("resource token");
+    default:
+        return SLICE_NONE;
+    }
+}
+
+static void call_describe(const struct front_call *front, struct observed_request *request)
+{
+    const struct rest_call *call = rest_of(front);
+
+    front_gateway_describe(&call->over_gateway, request);
+    request->front = "rest";
+    request->name = call->operation ? call->operation->name : NULL;
+    request->database = call->route.database;
+    request->container = call->route.owner;
+    request->who = call_who(call);
+}
+
+static const struct front_call_kind kind = {.run = call_run,
+                                            .kept = call_kept,
+                                            .part = call_part,
+                                            .settle = call_settle,
+                                            .answer = front_gateway_answer,
+                                            .refuse = front_gateway_refuse,
+                                            .describe = call_describe};
 
 /* Who asks for what, and whether the account may still spend on metadata. */
 static bool call_admit(struct rest_call *call, struct error *err)

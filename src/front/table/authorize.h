@@ -27,6 +27,7 @@ struct table_bound {
 };
 
 struct table_identity {
+    bool shared; /* by a shared access signature, not by a key */
     unsigned rights;
     unsigned scopes;    /* bit of each enum table_scope */
     struct slice table; /* the only one; data NULL: all */

@@ -1,5 +1,6 @@
 #include "front/table/call.h"
 
+#include "maintain/pauses.h"
 #include "partition/synthetic.h"
 
 struct slice table_call_account(const struct table_call *call)
@@ -99,6 +100,12 @@ bool table_space_open(struct table_call *call, struct slice name, struct table_s
     if (!table_container_fits(container)) {
         container_unref(container);
         return missing(name, err);
+    }
+    front_call_observe(&call->front, container);
+    if (!pauses_check(call->services->pauses, container,
+                      observed_operation_changes(call->observed.operation), &call->wait_ms, err)) {
+        container_unref(container);
+        return false;
     }
     *ret_space = (struct table_space){
         .container = container,

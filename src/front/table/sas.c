@@ -236,6 +236,6 @@ bool table_sas_authorize(struct table_call *call, struct slice sig, struct error
         table = call->route.table;
     if (field(call, "sv").len == 0)
         return error_set(err, ERROR_TABLE_AUTHENTICATION, "sv is missing");
-    call->identity = (struct table_identity){0};
+    call->identity = (struct table_identity){.shared = true};
     return table.data ? table_sas(call, table, sig, err) : account_sas(call, sig, err);
 }

@@ -66,6 +66,27 @@ static bool account_find(struct table_call *call, struct error *err)
                               call->arena, &call->account, err);
 }
 
+/* What all APIs call it. */
+static enum observed_operation observed_of(const struct table_call *call)
+{
+    static const enum observed_operation of_entities[TABLE_VERB_COUNT] = {
+        [TABLE_LIST] = OBSERVED_QUERY,    [TABLE_READ] = OBSERVED_READ,
+        [TABLE_CREATE] = OBSERVED_CREATE, [TABLE_REPLACE] = OBSERVED_REPLACE,
+        [TABLE_MERGE] = OBSERVED_PATCH,   [TABLE_DELETE] = OBSERVED_DELETE,
+    };
+
+    switch (call->route.resource) {
+    case TABLE_ENTITIES:
+    case TABLE_ENTITY:
+        return of_entities[call->verb];
+    case TABLE_BATCH:
+        return OBSERVED_BATCH;
+    default:
+        return call->verb == TABLE_LIST || call->verb == TABLE_READ ? OBSERVED_METADATA
+                                                                    : OBSERVED_CHANGE;
+    }
+}
+
 static bool operation_choose(struct table_call *call, struct error *err)
 {
     if (!table_verb_find(call->http->method, table_call_header(call, SLICE("x-http-method")),
@@ -74,6 +95,7 @@ static bool operation_choose(struct table_call *call, struct error *err)
     call->operation = table_operation_find(call->route.resource, call->verb);
     if (!call->operation)
         return front_http_method_refuse(&call->over_http, err);
+    call->observed.operation = observed_of(call);
     return call->operation->run || error_set(err, ERROR_NOT_SUPPORTED, "%s: %s",
                                              call->operation->name, call->operation->meaning);
 }
@@ -184,8 +206,34 @@ static void call_settle(struct front_call *front)
     table_cors_answer(table_of(front));
 }
 
-static const struct front_call_kind kind = {call_run,    call_kept,         call_part,
-                                            call_settle, table_answer_send, table_answer_refuse};
+static struct slice call_who(const struct table_call *call)
+{
+    if (call->identity.shared)
+        return SLICE("shared access signature");
+    return call->identity.rights == TABLE_RIGHT_ALL ? SLICE("read-write key")
+                                                    : SLICE("read-only key");
+}
+
+static void call_describe(const struct front_call *front, struct observed_request *request)
+{
+    const struct table_call *call = table_of(front);
+
+    front_http_describe(&call->over_http, request);
+    request->id = slice_of(call->request_id, RANDOM_UUID_SIZE - 1);
+    request->front = "table";
+    request->name = call->operation ? call->operation->name : NULL;
+    request->database = SLICE(FRONT_TABLE_DATABASE);
+    request->container = call->route.table;
+    request->who = call->identity.rights ? call_who(call) : SLICE_NONE;
+}
+
+static const struct front_call_kind kind = {.run = call_run,
+                                            .kept = call_kept,
+                                            .part = call_part,
+                                            .settle = call_settle,
+                                            .answer = table_answer_send,
+                                            .refuse = table_answer_refuse,
+                                            .describe = call_describe};
 
 /* Who asks for what, and whether their rights and the body allow it. */
 static bool call_admit(struct table_call *call, struct error *err)

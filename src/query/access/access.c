@@ -19,6 +19,7 @@ struct choosing {
     const struct query_conditions *conditions; /* in the order of the paths' entries */
     struct query_targets targets;
     struct query_index_uses uses;
+    bool counted; /* somebody wants to see the counts of all */
     struct error *err;
 };
 
@@ -76,14 +77,14 @@ static bool union_serves(struct choosing *c, const struct query_index_use *use, 
     return true;
 }
 
-static bool use_estimate(struct choosing *c, struct query_index_use *use);
+static bool use_estimate(struct choosing *c, struct query_index_use *use, uint64_t max);
 
 static bool union_estimate(struct choosing *c, struct query_index_use *use)
 {
     for (size_t i = 0; i < use->member_count; i++) {
         struct query_index_use *member = (struct query_index_use *)&use->members[i];
 
-        if (!use_estimate(c, member))
+        if (!use_estimate(c, member, QUERY_ESTIMATE_MAX))
             return false;
         use->estimate = MIN(use->estimate + member->estimate, (uint64_t)QUERY_ESTIMATE_MAX);
     }
@@ -108,7 +109,8 @@ static bool unions_weigh(struct choosing *c)
     return true;
 }
 
-static bool use_estimate(struct choosing *c, struct query_index_use *use)
+/* No further than max: more is as good as QUERY_ESTIMATE_MAX to who asks. */
+static bool use_estimate(struct choosing *c, struct query_index_use *use, uint64_t max)
 {
     CLEANUP(cursor_free) struct cursor *cursor = NULL;
     struct cursor_request request = cursor_of(c, use);
@@ -118,8 +120,7 @@ static bool use_estimate(struct choosing *c, struct query_index_use *use)
 
     if (!first_view(c, &view) || !cursor_open(view, &request, &cursor, c->err))
         return false;
-    while (more && use->estimate < QUERY_ESTIMATE_MAX &&
-           cursor_entries(cursor) < 2 * QUERY_ESTIMATE_MAX) {
+    while (more && use->estimate < max && cursor_entries(cursor) < 2 * QUERY_ESTIMATE_MAX) {
         if (!cursor_next(cursor, &hit, &more, c->err))
             return false;
         use->estimate += more;
@@ -139,15 +140,26 @@ static bool is_better(const struct query_index_use *a, const struct query_index_
     return __builtin_popcountll(a->conjuncts) > __builtin_popcountll(b->conjuncts);
 }
 
+/* What an index that leads may have for the others not to be looked at. */
+enum { FEW_ENTRIES = 64 };
+
 static bool best_find(struct choosing *c, bool count, const struct query_index_use **ret_best)
 {
     const struct query_index_use *best = NULL;
+    bool leads = c->plan->first_leads && !c->counted;
 
     for (size_t i = 0; i < c->uses.count; i++) {
-        if (count && !c->uses.list[i].member_count && !use_estimate(c, &c->uses.list[i]))
+        /* one that has more than the best is out, however many there are */
+        uint64_t max = best && !c->counted ? MIN(best->estimate + 1, (uint64_t)QUERY_ESTIMATE_MAX)
+                                           : QUERY_ESTIMATE_MAX;
+
+        if (count && !c->uses.list[i].member_count && !use_estimate(c, &c->uses.list[i], max))
             return false;
         if (!best || is_better(&c->uses.list[i], best))
             best = &c->uses.list[i];
+        if (count && leads && best->estimate < FEW_ENTRIES)
+            break;
+        leads = false;
     }
     *ret_best = best;
     return true;
@@ -179,7 +191,8 @@ static bool nested_probe(struct choosing *c, const struct document_path *path, b
                                                             .snapshot = view->snapshot,
                                                             .partition = view->scope.partition,
                                                             .range = range,
-                                                            .section = view->planned},
+                                                            .section = view->planned,
+                                                            .bound = view->bound},
                                 c->err) ||
                 !view_walk_next(&walk, &entry, c->err))
                 return false;
@@ -583,7 +596,7 @@ static bool index_count(struct choosing *c, struct query_access *access)
     use = ARENA_NEW(c->arena, struct query_index_use);
     *use = *access->index;
     access->index = use;
-    return use_estimate(c, use);
+    return use_estimate(c, use, QUERY_ESTIMATE_MAX);
 }
 
 /* What a hint leaves: nothing for a scan, of an index what it offers, or all of it. */
@@ -608,8 +621,12 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
                          const struct query_access_wish *wish, struct arena *arena,
                          struct query_access *ret_access, struct error *err)
 {
-    struct choosing c = {
-        .plan = plan, .spans = spans, .space = spans->request->space, .arena = arena, .err = err};
+    struct choosing c = {.plan = plan,
+                         .spans = spans,
+                         .space = spans->request->space,
+                         .arena = arena,
+                         .counted = wish->counted,
+                         .err = err};
     struct query_filter *filter = &c.filter;
     struct query_access access = {.kind = QUERY_ACCESS_SCAN};
     bool never;
@@ -620,7 +637,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
                                     .targets = &c.targets,
                                     .hint = spans->request->hint.kind == QUERY_HINT_INDEX
                                                 ? spans->request->hint.name
-                                                : SLICE_NONE};
+                                                : SLICE_NONE,
+                                    .bounds = spans->request->hint.bounds};
     c.conditions = query_filter_in(filter, query_paths_order(c.space));
     /* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. */
     c.targets =

@@ -35,9 +35,10 @@ struct query_filter {
     struct query_spans *spans;
     const struct query_targets *targets;
     struct query_through *through; /* those that somebody has asked for */
-    const uint64_t *arrays; /* INDEX_PARTS_MAX for each definition besides; NULL: not looked */
-    struct slice hint;      /* no other index than this one; data NULL: any */
-    bool failed;            /* looking failed: */
+    const uint64_t *arrays;     /* INDEX_PARTS_MAX for each definition besides; NULL: not looked */
+    struct slice hint;          /* no other index than this one; data NULL: any */
+    struct cursor_range bounds; /* of its entries, those that are wanted; data NULL: all */
+    bool failed;                /* looking failed: */
     struct error error;
 };
 

@@ -69,7 +69,7 @@ static bool count_note(struct looking *l, const struct engine_entry *entry, stru
 static bool span_look(struct looking *l, size_t span, const struct query_target *target,
                       struct error *err)
 {
-    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    CLEANUP(view_walk_done) struct view_walk walk = {0};
     struct arena *arena = l->filter->arena;
     struct slice min = arena_join(arena, (struct slice[]){SLICE("ck"), target->logical}, 2);
     struct engine_range range = {min, cursor_prefix_end(arena, min)};
@@ -77,11 +77,16 @@ static bool span_look(struct looking *l, size_t span, const struct query_target 
     struct view *view;
 
     if (!query_spans_view(l->filter->spans, span, &view, err) ||
-        !engine_iterator_new(view->scope.engine, view->snapshot, view->scope.partition, range,
-                             false, ENGINE_READ_ANY, &iterator, err))
+        !view_walk_open(&walk,
+                        &(struct view_walk_options){.engine = view->scope.engine,
+                                                    .snapshot = view->snapshot,
+                                                    .partition = view->scope.partition,
+                                                    .range = range,
+                                                    .bound = view->bound},
+                        err))
         return false;
     for (;;) {
-        if (!engine_iterator_next(iterator, &entry, err))
+        if (!view_walk_next(&walk, &entry, err))
             return false;
         if (entry.found != ENGINE_FOUND)
             return true;
@@ -458,6 +463,9 @@ static void using_end(struct using *u, size_t first, const struct query_ranges *
         use->ranges = query_ranges_invert(*ranges, arena);
     else
         use->ranges = *ranges;
+    if (!first && u->filter->bounds.min.data && slice_equal(definition->name, u->filter->hint))
+        use->ranges = query_ranges_intersect(
+            use->ranges, (struct query_ranges){.list = &u->filter->bounds, .count = 1}, arena);
     use->single = u->single;
     use->exact &= !definition->collator; /* parts of the filter are counted without collations */
     use->repeats &= !use->single;

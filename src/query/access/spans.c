@@ -7,7 +7,8 @@ void query_spans_init(struct query_spans *spans, const struct query_request *req
 {
     const struct partition_span *list;
 
-    *spans = (struct query_spans){.request = request, .call = call};
+    *spans = (struct query_spans){
+        .request = request, .call = call, .bound = {QUERY_SHORT_STEPS, QUERY_SHORT_BYTES}};
     list = partition_map_spans(request->space->map, &spans->count);
     spans->list = memory_alloc_zero(memory_array_size(spans->count, sizeof *spans->list));
     for (size_t i = 0; i < spans->count; i++)
@@ -85,6 +86,29 @@ static int64_t cost_paid(const struct cost_query *cost, enum query_pay pay)
     return pay == QUERY_PAY_WORK && !cost->work ? 0 : cost_query(cost);
 }
 
+static void spans_close(struct query_spans *spans)
+{
+    for (size_t i = 0; i < spans->snapshot_count; i++)
+        engine_snapshot_free(spans->snapshots[i].snapshot);
+    memory_free(spans->snapshots);
+    memory_free(spans->list);
+    spans->list = NULL;
+    spans->count = 0;
+}
+
+void query_spans_drop(struct query_spans *spans)
+{
+    int64_t now_ms = clock_read_monotonic_ms(spans->request->space->clock);
+
+    for (size_t i = 0; i < spans->count; i++) {
+        struct query_span *span = &spans->list[i];
+
+        if (span->admitted && span->budget)
+            budget_drop(span->budget, &span->grant, now_ms);
+    }
+    spans_close(spans);
+}
+
 int64_t query_spans_done(struct query_spans *spans, enum query_pay pay,
                          struct cost_query *ret_total)
 {
@@ -100,12 +124,7 @@ int64_t query_spans_done(struct query_spans *spans, enum query_pay pay,
         if (spans->list[i].admitted)
             span_settle(spans, &spans->list[i], cost_paid(&spans->list[i].cost, pay));
     }
-    for (size_t i = 0; i < spans->snapshot_count; i++)
-        engine_snapshot_free(spans->snapshots[i].snapshot);
-    memory_free(spans->snapshots);
-    memory_free(spans->list);
-    spans->list = NULL;
-    spans->count = 0;
+    spans_close(spans);
     return charge;
 }
 
@@ -153,9 +172,13 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
         if (snapshot && spans->request->snapshot_of && spans->request->snapshot_of != scope.engine)
             return error_set(err, ERROR_NOT_SUPPORTED,
                              "a transaction cannot read partitions on different nodes");
-        if (!snapshot && !snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
+        if (spans->request->is_short && !engine_is_here(scope.engine))
+            return view_bound_cold(err);
+        if (!snapshot && !spans->now &&
+            !snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
             return false;
         self->view = view_of(&scope, snapshot);
+        self->view.bound = spans->request->is_short ? &spans->bound : NULL;
         self->view.planned = view_overlay_find(spans->request->overlay, scope.partition);
         self->viewed = true;
     }

@@ -33,6 +33,8 @@ struct query_spans {
     size_t count;
     size_t admitted;                  /* how many */
     size_t missing;                   /* how many of the targets */
+    bool now;                         /* one get is all that is read: it needs no snapshot */
+    struct view_bound bound;          /* of a request that is short */
     struct query_snapshot *snapshots; /* owned */
     size_t snapshot_count;
 };
@@ -47,6 +49,9 @@ enum query_pay {
     QUERY_PAY_PAGE, /* a page, its output and work */
     QUERY_PAY_WORK, /* no page of its own: work alone, which may be nothing */
 };
+
+/* Gives back what was admitted: nothing was done. All views are closed. */
+void query_spans_drop(struct query_spans *spans);
 
 /* Settles what was admitted with what it cost; all views are closed. Gives the charge of the page,
  * and adds up what was done. */

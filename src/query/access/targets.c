@@ -1,6 +1,7 @@
 /* Where to look: the partition key as the request and the filter give it. What the filter pins of
  * it (pins.h) are logical partitions where the values of all components are known, and ranges of
  * routing keys otherwise. */
+#include "engine/guard.h"
 #include "query/access/access_private.h"
 #include "query/access/pins.h"
 
@@ -178,7 +179,7 @@ static bool span_serves(const struct query_spans *spans, size_t span, struct err
 {
     const struct item_space *space = spans->request->space;
 
-    return engine_serves(space->engine(space->nodes, spans->list[span].span->node), err);
+    return engine_guard_await(space->engine(space->nodes, spans->list[span].span->node), err);
 }
 
 /* Notes which of the spans a target needs are away; err says why the last of them is. */

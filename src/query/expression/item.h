@@ -9,11 +9,20 @@
 #include "item/item.h"
 #include "query/value/context.h"
 
+/* The index entry that an item was found by. */
+struct query_found {
+    const struct index_definition *index; /* NULL: no entry of a definition */
+    struct slice prefix;                  /* with which the entry begins */
+    struct slice value;                   /* what follows; inverted where the walk is backwards */
+    bool backwards;
+};
+
 struct query_item {
     const struct item *item;
     const struct document_names *names; /* of its container */
     struct rid container;
     struct document_value whole; /* undefined: not put together yet */
+    struct query_found found;    /* set by whoever binds it and knows */
 };
 
 /* Makes the item what a slot stands for. query_item and item live as long as the row. As a whole it

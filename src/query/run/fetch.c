@@ -32,7 +32,7 @@ struct fetching {
     struct query_spans spans;
     struct wanted *wanted; /* by span and key */
     struct item *items;    /* in the caller's order */
-    struct group groups[GROUPS_MAX];
+    struct group *groups;  /* in the arena of the fetch */
     size_t group_count;
     _Atomic uint64_t bytes;
 };
@@ -140,9 +140,12 @@ static size_t groups_wanted(const struct fetching *f)
 }
 
 /* Groups of about as many keys each; a partition is never in two. */
-static void groups_make(struct fetching *f)
+static void groups_make(struct fetching *f, struct arena *arena)
 {
-    size_t each = f->fetch->count / groups_wanted(f) + 1, begin = 0;
+    size_t wanted = groups_wanted(f), each = f->fetch->count / wanted + 1, begin = 0;
+
+    /* each has at least `each` keys but for the last */
+    f->groups = ARENA_ARRAY(arena, struct group, MIN(wanted + 1, (size_t)GROUPS_MAX));
 
     while (begin < f->fetch->count) {
         size_t end = begin;
@@ -212,7 +215,7 @@ bool query_fetch_run(const struct query_request *request, const struct query_fet
     query_spans_init(&f.spans, request, call);
     fine = wanted_find(&f, arena, err);
     if (fine)
-        groups_make(&f);
+        groups_make(&f, arena);
     fine = fine && spans_admit(&f, err) && groups_read(&f, err);
     admitted = f.spans.admitted;
     ret_page->charge_cru = query_spans_done(&f.spans, QUERY_PAY_ALL, &cost);

@@ -37,6 +37,14 @@ static void index_tell(const struct query_request *request, const struct query_i
         index_tell(request, &use->members[i]);
 }
 
+static void indexes_tell(const struct query_run_state *run)
+{
+    if (run->access.kind == QUERY_ACCESS_INDEX) {
+        index_tell(run->request, run->access.index);
+        index_tell(run->request, run->access.second);
+    }
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err);
 static void feed_open(struct query_run_state *run);
 
@@ -115,7 +123,7 @@ static bool stream_sort(struct query_run_state *run, bool *ret_more, struct erro
     feed_open(run);
     if (query_spool_run(run, ret_more, err))
         return true;
-    if (!rows || run->output.rows > rows)
+    if (!rows || run->output.rows > rows || err->code == ERROR_COLD)
         return false;
     *err = (struct error){0};
     run->at = at;
@@ -132,7 +140,7 @@ static bool stream_run(struct query_run_state *run, bool *ret_more, struct error
     bool ended;
 
     if (!query_rows_take(run, stream_take, true, &ended, err)) {
-        if (!run->output.full)
+        if (!run->output.full || err->code == ERROR_COLD)
             return false;
         *err = (struct error){0};
         ended = false;
@@ -436,6 +444,10 @@ void query_run_context_init(struct query_run_state *run)
     struct query_limits evaluation = {.work_max = limits->work_max,
                                       .deadline_ms = limits->deadline_ms};
 
+    if (run->request->is_short)
+        evaluation =
+            (struct query_limits){.work_max = QUERY_SHORT_WORK, .bytes_max = 4 * QUERY_SHORT_BYTES};
+
     if (run->plan->order == DOCUMENT_ORDER_MONGO)
         evaluation.bytes_max = LARGE_DOCUMENT_BYTES;
     run->row_arena = arena_new();
@@ -725,10 +737,8 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     if (!query_order_check(run->plan, run->request, run->arena, &run->rules, err) ||
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
         return false;
-    if (!run->request->continuation.len && run->access.kind == QUERY_ACCESS_INDEX) {
-        index_tell(run->request, run->access.index);
-        index_tell(run->request, run->access.second);
-    }
+    if (!run->request->continuation.len && !run->request->is_short)
+        indexes_tell(run);
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);
     if (run->covered && run->cover.counts_missing && run->plan->query.filter == NULL &&
         !query_hits_count(&run->spans, &run->access, &known, &run->items_count, err))
@@ -874,6 +884,22 @@ static bool tail_check(const struct query_run_state *run, struct error *err)
                : false;
 }
 
+/* Is the page a walk of an index, a get or a look at a counter? What is sorted or scanned takes
+ * longer; how long a walk is turns out on the way. */
+static bool access_is_short(const struct query_run_state *run)
+{
+    if (run->mode != QUERY_MODE_STREAM && run->mode != QUERY_MODE_AGGREGATE)
+        return false;
+    return run->access.kind != QUERY_ACCESS_SCAN || only_counts(run);
+}
+
+/* What is read by one call is of one moment anyway. */
+static bool is_one_get(const struct query_run_state *run)
+{
+    return run->access.kind == QUERY_ACCESS_POINT && run->access.target_count == 1 &&
+           run->mode == QUERY_MODE_STREAM && !run->spans.snapshot_count;
+}
+
 static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t *ret_plan_ns,
                           struct error *err)
 {
@@ -888,6 +914,9 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
         run->cover = query_cover_find(run->plan, run->arena);
     if (!access_choose(run, err))
         return false;
+    if (run->request->is_short && !access_is_short(run))
+        return view_bound_cold(err);
+    run->spans.now = is_one_get(run);
     feed_open(run);
     if (run->request->timed)
         *ret_plan_ns = clock_monotonic_ns() - begin;
@@ -944,6 +973,12 @@ static enum query_pay pay_of(const struct query_run_state *run, bool resumed)
     return resumed && mode_is_spooled(run) ? QUERY_PAY_PAGE : QUERY_PAY_ALL;
 }
 
+/* What a short page may not do a worker's page may. */
+static bool is_cold(const struct error *err)
+{
+    return err->code == ERROR_COLD || err->code == ERROR_QUERY_LIMIT;
+}
+
 bool query_run(const struct query_plan *plan, const struct query_request *request,
                struct query_page *ret_page, struct error *err)
 {
@@ -963,12 +998,20 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     if (!run_init(&run, plan, request, request->space->clock, err))
         return false;
     resumed = run.from.begun;
+    assert(!request->is_short || !resumed);
     query_spans_init(&run.spans, request, call);
     run.spans_owner = &run.spans;
     if (plan->constant)
         done = run_constant(&run, &more, err);
     else
         done = run_container(&run, &more, &page.metrics.plan_ns, err);
+    if (request->is_short && !done && is_cold(err)) {
+        query_hits_free(TAKE(run.feed));
+        query_spans_drop(&run.spans);
+        return view_bound_cold(err);
+    }
+    if (request->is_short)
+        indexes_tell(&run);
     /* also of a query that came to nothing */
     done = query_spans_work(&run.spans, run.context.work, done ? err : &ignored) && done;
     query_hits_free(TAKE(run.feed));

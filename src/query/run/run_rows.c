@@ -69,17 +69,30 @@ void query_row_bind_missing(struct query_run_state *run)
         (struct query_slot){.value = document_object(slice_of("\x05\0\0\0", 5))};
 }
 
+/* By which entry a hit was found. An item that any of several indexes has is found by none. */
+static struct query_found found_of(const struct query_run_state *run, const struct query_hit *hit)
+{
+    const struct query_index_use *use = run->access.index;
+
+    return use && use->definition && !use->member_count
+               ? (struct query_found){use->definition, use->prefix, hit->place.key,
+                                      run->access.backwards}
+               : (struct query_found){0};
+}
+
 static void item_bind(struct query_run_state *run, const struct query_hit *hit)
 {
     struct query_slot *slot = &run->context.slots[0];
 
-    if (!hit->item.document.data)
+    if (!hit->item.document.data) {
         *slot = (struct query_slot){.value = document_undefined()};
-    else if (run->feed)
+    } else if (run->feed) {
         query_item_bind(&run->item, &hit->item, query_run_names(run), run->request->container,
                         slot);
-    else
+        run->item.found = found_of(run, hit);
+    } else {
         *slot = (struct query_slot){.value = document_object(hit->item.document)};
+    }
 }
 
 uint64_t query_hit_number(const struct query_run_state *run)

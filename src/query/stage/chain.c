@@ -290,9 +290,9 @@ struct push {
 
 static const struct query_stage *next(const struct push *push, enum query_stage_kind kind)
 {
-    const struct query_stage *stage = &push->stages[push->at];
-
-    return push->at < push->count && stage->kind == kind ? stage : NULL;
+    if (push->at == push->count || push->stages[push->at].kind != kind)
+        return NULL;
+    return &push->stages[push->at];
 }
 
 static void push_rows(struct push *push)

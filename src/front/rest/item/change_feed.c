@@ -235,6 +235,20 @@ static bool page_show(struct reading *r, struct error *err)
 /* --- The operation -----------------------------------------------------------------------------
  */
 
+/* How far behind the last commit of the partition the reader is now, for the figures. */
+static void lag_tell(const struct reading *r)
+{
+    struct observer *observer = r->call->services->observer;
+    const struct item_space *space = &r->items->space;
+    struct error ignored;
+    uint64_t now;
+
+    if (observer && commit_partition_lsn(space->commit(space->nodes, r->span->node), r->span->id,
+                                         &now, &ignored))
+        figures_feed_lag(observer_figures(observer), r->call->observed.container,
+                         now > r->page.lsn ? now - r->page.lsn : 0);
+}
+
 static bool feed_answer(struct reading *r, struct error *err)
 {
     char etag[24];
@@ -252,6 +266,7 @@ static bool feed_answer(struct reading *r, struct error *err)
         return false;
     rest_answer_etag(r->call, slice_of(etag, (size_t)len));
     rest_items_headers(r->call, r->items, r->span->id, 0);
+    lag_tell(r);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* A container without a partition key can be made by clients of before 2018-12-31 alone. They do
  * not know the key the service shows for it, and are not shown it. */
 #include "catalogue/caretaker.h"
+#include "catalogue/withheld.h"
 #include "definition/strategy.h"
 #include "document/bson.h"
 #include "front/rest/metadata/container_figures.h"
@@ -74,17 +75,42 @@ static bool container_answer(struct rest_call *call, const struct database *data
 
 /* --- The feed -------------------------------------------------------------------------------- */
 
+/* The containers of a database that are there for everybody. */
+struct listed {
+    const struct container **list;
+    size_t count;
+};
+
+static struct listed listed_of(struct rest_call *call, const struct database *database)
+{
+    struct listed listed = {.list = ARENA_ARRAY(call->arena, const struct container *,
+                                                database_container_count(database) + 1)};
+
+    for (size_t i = 0; i < database_container_count(database); i++) {
+        const struct container *container = database_container(database, i);
+        const struct catalogue_name name = {call->account.id, database_info(database)->id,
+                                            container_info(container)->id};
+
+        if (!catalogue_is_withheld(call->services->catalogue, &name))
+            listed.list[listed.count++] = container;
+    }
+    return listed;
+}
+
 static uint64_t feed_number(const void *context, size_t index)
 {
-    return container_info(database_container(context, index))->number;
+    const struct listed *listed = context;
+
+    return container_info(listed->list[index])->number;
 }
 
 static struct slice feed_document(struct rest_call *call, const void *context, size_t index)
 {
+    const struct listed *listed = context;
     struct slice document = SLICE_NONE;
     struct error unused;
 
-    if (!document_make(call, database_container(context, index), false, &document, &unused))
+    if (!document_make(call, listed->list[index], false, &document, &unused))
         assert(!"without statistics nothing is read");
     return document;
 }
@@ -95,6 +121,7 @@ static bool feed_answer(struct rest_call *call,
                         struct error *err)
 {
     CLEANUP(database_unref) struct database *database = NULL;
+    struct listed listed;
     struct rest_feed feed = {
         .name = SLICE("DocumentCollections"), .number = feed_number, .document = feed_document};
 
@@ -103,8 +130,9 @@ static bool feed_answer(struct rest_call *call,
         return false;
     feed.owner = database_info(database)->rid;
     feed.rid = rid_of_container(database_info(database)->number, 0);
-    feed.count = database_container_count(database);
-    feed.context = database;
+    listed = listed_of(call, database);
+    feed.count = listed.count;
+    feed.context = &listed;
     rest_metadata_owner(call, database, NULL);
     return answer(call, &feed, err);
 }

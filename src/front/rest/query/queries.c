@@ -16,6 +16,7 @@
 #include "front/rest/sql/gateway_plan.h"
 #include "front/rest/sql/key_ranges.h"
 #include "front/rest/sql/parser.h"
+#include "front/rest/sql/rebind.h"
 #include "front/rest/sql/resolve.h"
 #include "front/rest/target/feed_target.h"
 #include "front/rest/target/former.h"
@@ -33,6 +34,16 @@ enum {
     TREE_BYTES = 64,             /* of a plan and what it is made from, for a byte of text */
     TEXT_FREE_BYTES = 16 * 1024, /* of a text come with its page */
     TEXT_BYTE_WORK = 16,         /* units, for each byte beyond */
+    PLAN_BYTES_MAX = 64 * 1024,  /* of one that is kept */
+    LOOP_BODY_BYTES = 8 * 1024,  /* of a request that a loop looks at */
+    LOOP_SPANS = 16,             /* partitions of a container, the same */
+};
+
+/* A compiled query that is kept for the next request with the same text. */
+struct kept {
+    struct front_plan plan;
+    struct sql_prepared prepared;
+    bool is_short;
 };
 
 struct querying {
@@ -45,6 +56,8 @@ struct querying {
     size_t key_count;
     struct metered_call metered;
     struct sql_body body;
+    struct slice plan_key; /* in the call's arena; empty: plans of it are not kept */
+    struct kept *kept;     /* NULL: it was compiled for this request, or not yet */
     struct sql_prepared prepared;
     struct rest_functions functions;
     size_t rows_max;
@@ -162,18 +175,108 @@ static bool parameters_take(struct querying *q, struct error *err)
     return true;
 }
 
+/* --- Plans that are kept ------------------------------------------------------------------------
+ */
+
+static struct front_plans *plans_of(const struct querying *q)
+{
+    return front_queries_plans(q->call->services->queries);
+}
+
+static uint64_t account_of(const struct querying *q)
+{
+    return account_info(q->call->account.account)->number;
+}
+
+/* Under which bytes the plan of this query is kept. What is asked by a former key has a filter of
+ * its own. */
+static void plan_key_make(struct querying *q, const struct sql_compile_options *options)
+{
+    CLEANUP(buf_done) struct buf key;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    if (!q->target.former && sql_rebind_key(q->body.text, q->body.parameters, options, &key))
+        q->plan_key = arena_copy(q->call->arena, buf_slice(&key));
+}
+
+static bool plan_take(struct querying *q, const struct sql_compile_options *options)
+{
+    struct front_plan *plan;
+
+    plan_key_make(q, options);
+    if (!q->plan_key.len)
+        return false;
+    plan = front_plans_take(plans_of(q), account_of(q), q->plan_key);
+    if (!plan)
+        return false;
+    q->kept = CONTAINER_OF(plan, struct kept, plan);
+    sql_rebind(&q->kept->prepared, q->body.text, q->body.parameters, options);
+    q->prepared = q->kept->prepared;
+    return true;
+}
+
+/* After the query: keeps what was compiled, if it can be used again. */
+static void plan_give(struct querying *q)
+{
+    struct kept *kept = q->kept;
+
+    if (!kept && q->prepared.query && q->plan_key.len && !q->functions.count &&
+        arena_used(q->tree) <= PLAN_BYTES_MAX && sql_rebind_is_possible(&q->prepared)) {
+        kept = ARENA_NEW(q->tree, struct kept);
+        kept->plan.arena = TAKE(q->tree);
+        kept->prepared = q->prepared;
+        kept->is_short = query_plan_is_short(&q->prepared.plan);
+    }
+    if (kept)
+        front_plans_give(plans_of(q), account_of(q), q->plan_key, &kept->plan);
+}
+
+/* Plans are of texts; how long one takes is also a matter of the container. */
+static uint64_t kind_of(const struct querying *q)
+{
+    return q->kept->plan.hash + container_info(q->items.container)->number;
+}
+
+/* May the loop try it? */
+static bool is_for_loop(const struct querying *q)
+{
+    size_t spans;
+
+    (void)partition_map_spans(q->items.space.map, &spans);
+    return q->kept && q->kept->is_short && spans <= LOOP_SPANS &&
+           front_queries_may_try(q->call->services->queries, kind_of(q));
+}
+
+/* False with the call cold: it is for a worker. */
+static bool cold(struct querying *q)
+{
+    q->call->cold = true;
+    q->call->charge_cru = 0;
+    return false;
+}
+
 static bool query_compile(struct querying *q, struct error *err)
 {
     struct sql_compile_options options = rest_query_options(&q->items);
     struct sql_error fault = {0};
     uint64_t begin = clock_monotonic_ns();
+    struct slice text = q->body.text;
 
     if (!parameters_take(q, err))
         return false;
+    if (plan_take(q, &options) && (q->call->may_block || is_for_loop(q))) {
+        q->compile_ns = clock_monotonic_ns() - begin;
+        return true;
+    }
+    if (!q->call->may_block)
+        return cold(q);
     rest_functions_offer(&q->functions, &options);
     options.breath = front_breath(q->call->services->workers);
-    if (!sql_prepare(q->body.text, q->body.parameters, &options, q->tree, &q->prepared, &fault,
-                     err)) {
+    if (q->plan_key.len) { /* what the plan borrows from has to live as long */
+        text = arena_copy(q->tree, text);
+        options.computed = arena_copy(q->tree, options.computed);
+    }
+    if (!sql_prepare(text, q->body.parameters, &options, q->tree, &q->prepared, &fault, err)) {
         rest_query_fault(q->call, &fault);
         return false;
     }
@@ -378,8 +481,23 @@ static void missing_answer(struct rest_call *call, const struct query_page *page
     rest_answer_header(call, SLICE("x-orrery-missing-partitions"), buf_slice(&list));
 }
 
+/* How the page came about, for logs and traces. */
+static struct slice plan_words(const struct query_page *page, struct arena *arena)
+{
+    const struct query_metrics *m = &page->metrics;
+
+    return arena_printf(arena,
+                        "%s: %llu items read, %llu index entries, %llu lookups, %u partitions, "
+                        "%llu rows",
+                        m->index_entries || m->index_lookups ? "index" : "scan",
+                        (unsigned long long)m->items_loaded, (unsigned long long)m->index_entries,
+                        (unsigned long long)m->index_lookups, m->partitions,
+                        (unsigned long long)m->rows);
+}
+
 static void page_answer(struct querying *q, const struct query_page *page)
 {
+    q->call->observed.plan = plan_words(page, q->call->arena);
     missing_answer(q->call, page);
     rest_feed_end(q->call, q->rows);
     rest_query_explain(q->call, page);
@@ -453,6 +571,10 @@ static bool query_page_run(struct querying *q, struct error *err)
         return false;
     rest_feed_begin(call, &q->items);
     done = front_query_run(&call->front, &q->prepared.plan, &request, &page, err);
+    if (!done && !call->may_block && err->code == ERROR_COLD) {
+        front_queries_was_cold(call->services->queries, kind_of(q));
+        return cold(q);
+    }
     rest_script_charged(call, &q->metered);
     if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
         traffic_tell(q, done ? NULL : err);
@@ -470,6 +592,11 @@ bool rest_items_query(struct rest_call *call, struct error *err)
     int64_t text_cru;
     bool done;
 
+    if (!call->may_block && (call->http->body.len > LOOP_BODY_BYTES ||
+                             rest_call_header(call, REST_HEADER_CONTINUATION).len)) {
+        call->cold = true;
+        return false;
+    }
     rest_functions_init(&q.functions, call, &q.items);
     done = request_read(&q, err);
     text_cru = call->charge_cru;
@@ -477,6 +604,8 @@ bool rest_items_query(struct rest_call *call, struct error *err)
         done = query_page_run(&q, err);
         call->charge_cru = cost_add(call->charge_cru, text_cru);
     }
+    plan_give(&q);
+    tree = q.tree;
     rest_functions_done(&q.functions);
     rest_items_close(&q.items);
     return done;

@@ -432,8 +432,10 @@ void sql_compile_filter(const struct sql_query *query, struct arena *arena,
 /* --- From the text -----------------------------------------------------------------------------
  */
 
-static uint64_t fingerprint(struct slice text, struct slice parameters, struct slice computed)
+uint64_t sql_fingerprint(struct slice text, struct slice parameters,
+                         const struct sql_compile_options *options)
 {
+    struct slice computed = options ? options->computed : SLICE_NONE;
     XXH64_hash_t hash = XXH3_64bits(text.data, text.len);
 
     hash = XXH3_64bits_withSeed(parameters.data, parameters.len, hash);
@@ -472,15 +474,16 @@ bool sql_prepare(struct slice text, struct slice parameters,
                  const struct sql_compile_options *options, struct arena *arena,
                  struct sql_prepared *ret_prepared, struct sql_error *ret_error, struct error *err)
 {
-    struct sql_prepared prepared;
+    struct sql_prepared prepared = {0};
+    struct sql_compile_options noting = options ? *options : (struct sql_compile_options){0};
 
+    noting.bound = &prepared.bound;
     if (!sql_parse(text, NULL, arena, &prepared.query, ret_error, err) || !breathe(options) ||
         !sql_bind(prepared.query, parameters, arena, ret_error, err) ||
         !sql_resolve(prepared.query, arena, ret_error, err) || !breathe(options) ||
-        !sql_compile(prepared.query, options, arena, &prepared.plan, ret_error, err))
+        !sql_compile(prepared.query, &noting, arena, &prepared.plan, ret_error, err))
         return false;
-    prepared.plan.fingerprint =
-        fingerprint(text, parameters, options ? options->computed : SLICE_NONE);
+    prepared.plan.fingerprint = sql_fingerprint(text, parameters, options);
     prepared.plan.binding = binding(prepared.query, options ? options->computed : SLICE_NONE);
     *ret_prepared = prepared;
     return true;

@@ -18,6 +18,13 @@
 #include "front/rest/sql/error.h"
 #include "query/plan.h"
 
+/* A parameter of the text, and a constant of the plan that it became. */
+struct sql_bound {
+    struct sql_bound *next;
+    struct sql_expr *parameter;
+    struct query_constant *node;
+};
+
 struct sql_compile_options {
     /* The `computedProperties` of the container, a BSON array known to be good (computed.h);
      * absent: there are none. c.name then means the query of that name, whatever the item holds. */
@@ -30,6 +37,7 @@ struct sql_compile_options {
      * c.id means the text of it. */
     const struct document_names *names;
     struct query_breath breath; /* taken now and then while a long text is compiled */
+    struct sql_bound **bound;   /* gets what parameters became; NULL: nobody wants to know */
 };
 
 static inline const struct document_names *sql_names(const struct sql_compile_options *options)
@@ -50,7 +58,12 @@ NODISCARD bool sql_compile(const struct sql_query *query, const struct sql_compi
 struct sql_prepared {
     struct sql_query *query;
     struct query_plan plan;
+    struct sql_bound *bound; /* see rebind.h */
 };
+
+/* Of a plan: what continuations are bound to. */
+uint64_t sql_fingerprint(struct slice text, struct slice parameters,
+                         const struct sql_compile_options *options);
 
 /* Parses, binds, resolves and compiles. text and parameters (see sql_bind) must live as long as
  * the arena. The plan has a fingerprint of text, parameters and computed properties. */

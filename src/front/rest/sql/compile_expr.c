@@ -339,6 +339,22 @@ static bool is_negated(const struct sql_expr *expr)
     }
 }
 
+static const struct query_expression *compile_parameter(struct sql_compiler *compiler,
+                                                        const struct sql_expr *expr)
+{
+    const struct query_expression *node =
+        query_constant_borrowed(&compiler->build, *expr->parameter.value);
+    struct sql_bound **noted = compiler->options->bound;
+
+    if (noted) {
+        struct sql_bound *bound = ARENA_NEW(compiler->build.arena, struct sql_bound);
+
+        *bound = (struct sql_bound){*noted, (struct sql_expr *)expr, (struct query_constant *)node};
+        *noted = bound;
+    }
+    return node;
+}
+
 const struct query_expression *sql_compile_expr(struct sql_compiler *compiler,
                                                 struct sql_level *level,
                                                 const struct sql_expr *expr)
@@ -354,7 +370,7 @@ const struct query_expression *sql_compile_expr(struct sql_compiler *compiler,
     case SQL_EXPR_PARAMETER:
         if (!expr->parameter.value) /* sql_compile_filter alone meets one: it is like no path */
             return query_variable(build, compiler->slots++);
-        return query_constant_borrowed(build, *expr->parameter.value);
+        return compile_parameter(compiler, expr);
     case SQL_EXPR_NAME:
         return compile_name(compiler, expr);
     case SQL_EXPR_MEMBER:

@@ -315,4 +315,5 @@ void rest_items_headers(struct rest_call *call, const struct rest_items *items, 
     rest_answer_header_int(call, SLICE("x-ms-global-committed-lsn"), (int64_t)now);
     rest_answer_header_int(call, SLICE("x-ms-documentdb-partitionkeyrangeid"), partition);
     rest_session_paths(call, items);
+    call->observed.partition = partition;
 }
