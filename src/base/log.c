@@ -1,8 +1,9 @@
 /* A line is built on the stack of the calling thread and handed to the kernel in one write, so
  * lines of several threads do not mix and no lock is held. Fields too long for the line are cut. */
-#include "base/log.h"
+#include "base/log_kept.h"
 
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <stdatomic.h>
 #include <unistd.h>
@@ -15,6 +16,16 @@ struct log {
     bool json;
     bool colour;
     atomic_uint_fast64_t lost; /* lines the reader did not take */
+
+    struct mutex lock; /* of what follows */
+    size_t kept_max;   /* 0: none are kept; constant */
+    uint64_t kept_count;
+    struct kept *kept; /* a ring: the next is kept_count modulo kept_max */
+};
+
+struct kept {
+    char *text; /* owned; NULL: none yet */
+    size_t len;
 };
 
 struct line {
@@ -33,11 +44,26 @@ struct log *log_new(int fd, enum log_level level, enum log_format format)
     log->level = level;
     log->json = format == LOG_FORMAT_JSON || (format == LOG_FORMAT_AUTO && !terminal);
     log->colour = terminal && !log->json;
+    mutex_init(&log->lock);
     return log;
+}
+
+void log_keep(struct log *log, size_t count)
+{
+    assert(!log->kept);
+    log->kept_max = count;
+    if (count)
+        log->kept = memory_alloc_zero(memory_array_size(count, sizeof *log->kept));
 }
 
 void log_free(struct log *log)
 {
+    if (!log)
+        return;
+    for (size_t i = 0; i < log->kept_max; i++)
+        memory_free(log->kept[i].text);
+    memory_free(log->kept);
+    mutex_done(&log->lock);
     memory_free(log);
 }
 
@@ -152,6 +178,33 @@ static void line_human(struct line *line, enum log_level level, const char *even
     }
 }
 
+static void line_keep(struct log *log, const struct line *line)
+{
+    struct kept kept = {.text = memory_alloc(line->len), .len = line->len};
+    char *old = NULL;
+
+    memcpy(kept.text, line->text, line->len);
+    WITH_LOCK (&log->lock) {
+        struct kept *place = &log->kept[log->kept_count++ % log->kept_max];
+
+        old = place->text;
+        *place = kept;
+    }
+    memory_free(old);
+}
+
+void log_kept(struct log *log, bool (*visit)(void *context, struct slice line), void *context)
+{
+    WITH_LOCK (&log->lock) {
+        for (uint64_t i = log->kept_count; i > 0 && i + log->kept_max > log->kept_count; i--) {
+            const struct kept *kept = &log->kept[(i - 1) % log->kept_max];
+
+            if (!visit(context, slice_of(kept->text, kept->len)))
+                return;
+        }
+    }
+}
+
 void log_fields(struct log *log, enum log_level level, const char *event,
                 const struct log_field *fields, size_t count)
 {
@@ -162,6 +215,11 @@ void log_fields(struct log *log, enum log_level level, const char *event,
         return;
     line.len = 0;
     clock_iso(clock_wall_ms(), time);
+    if (log->kept_max) {
+        line_json(&line, level, event, time, fields, count);
+        line_keep(log, &line);
+        line.len = 0;
+    }
     if (log->json)
         line_json(&line, level, event, time, fields, count);
     else

@@ -1,6 +1,6 @@
 #include "catalogue/caretaker.h"
 
-#include "base/thread.h"
+#include "base/bell.h"
 #include "catalogue/container_space.h"
 #include "catalogue/indexes.h"
 #include "item/expiry.h"
@@ -11,6 +11,7 @@
 
 enum {
     PAUSE_DEFAULT_MS = 1000,
+    IDLE_MS = 15000, /* between rounds while nothing happens: for what grows too old by itself */
     SLICE_DEFAULT = 500,
     SLICES_PER_VISIT = 20,
     ACCOUNT_MS = 500,   /* of a round; whoever builds indexes of large items holds up nobody else */
@@ -40,12 +41,14 @@ struct caretaker {
     struct history_limits history;
     bool by_hand;
 
+    struct sleeper sleeper;
     struct mutex lock;
-    struct condition wake;
-    bool stopping, woken;      /* under lock */
+    bool stopping;             /* under lock */
     struct remaking *remaking; /* under lock; changed by the caretaker alone */
     uint64_t rounds;
     int64_t until_ms; /* the time of the account that is being visited */
+    int64_t next_ms;  /* wall clock: when there is something to do again, as this round knows;
+                         0: a pause from now */
     struct thread thread;
 };
 
@@ -66,8 +69,11 @@ static bool must_stop(struct caretaker *caretaker)
 /* Is it time for the next slice of the same account? By hand, all is done that can be. */
 static bool may_go_on(struct caretaker *caretaker)
 {
-    return !must_stop(caretaker) &&
-           (caretaker->by_hand || clock_monotonic_ms() < caretaker->until_ms);
+    bool in_time = caretaker->by_hand || clock_monotonic_ms() < caretaker->until_ms;
+
+    if (!in_time)
+        caretaker->next_ms = 0;
+    return in_time && !must_stop(caretaker);
 }
 
 /* --- One physical partition ------------------------------------------------------------------ */
@@ -126,9 +132,13 @@ static bool partition_visit(struct caretaker *caretaker, const struct item_scope
                             size_t *done, struct error *err)
 {
     const struct definition_fields *definition = scope->definition;
+    int64_t expiry_ms;
 
-    if (expiry_is_on(definition) && !expired_remove(caretaker, scope, done, err))
-        return false;
+    if (expiry_is_on(definition)) {
+        if (!expired_remove(caretaker, scope, done, err) || !expiry_next(scope, &expiry_ms, err))
+            return false;
+        caretaker->next_ms = MIN(caretaker->next_ms, expiry_ms);
+    }
     if (caretaker->records_due && definition->identity == DEFINITION_IDENTITY_MONGO &&
         !records_remove(caretaker, scope, done, err))
         return false;
@@ -320,13 +330,17 @@ static bool container_visit(struct caretaker *caretaker, struct container *conta
         struct item_scope scope = item_space_span_scope(&space, &spans[i]);
         struct error away;
 
-        if (!engine_serves(scope.engine, &away))
+        if (!engine_serves(scope.engine, &away)) {
+            caretaker->next_ms = 0;
             continue;
+        }
         if (!partition_visit(caretaker, &scope, done, err))
             return error_prefix(err, "container \"%.*s\"", SLICE_ARG(space.definition->id));
     }
-    return space.policies_before_count == 0 ||
-           container_remake(caretaker, &space, visit, done, err);
+    if (space.policies_before_count == 0)
+        return true;
+    caretaker->next_ms = 0;
+    return container_remake(caretaker, &space, visit, done, err);
 }
 
 /* A partition that has just split, merged or moved is cared for in the next round, and one whose
@@ -419,6 +433,7 @@ bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error
     if (caretaker->records_due)
         caretaker->records_next_ms = now_ms + caretaker->records_ms / RECORDS_LOOKS;
     caretaker->rounds++;
+    caretaker->next_ms = now_ms + IDLE_MS;
     for (size_t i = 0; i < count; i++) {
         if (!must_stop(caretaker))
             fine = account_visit(caretaker, accounts[i], &done, err) && fine;
@@ -426,23 +441,19 @@ bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error
     }
     if (!must_stop(caretaker))
         fine = histories_trim(caretaker, &done, err) && fine;
+    if (!fine || done)
+        caretaker->next_ms = 0;
     *ret_done = done;
     return fine;
 }
 
+/* False: stop. */
 static bool caretaker_pause(struct caretaker *caretaker)
 {
-    int64_t until = clock_monotonic_ms() + caretaker->pause_ms;
-    bool stopping = false;
+    int64_t left_ms = caretaker->next_ms - clock_read_wall_ms(caretaker->clock);
 
-    WITH_LOCK (&caretaker->lock) {
-        while (!caretaker->stopping && !caretaker->woken &&
-               condition_wait_until(&caretaker->wake, &caretaker->lock, until))
-            ;
-        caretaker->woken = false;
-        stopping = caretaker->stopping;
-    }
-    return !stopping;
+    return sleeper_sleep(&caretaker->sleeper, caretaker->pause_ms,
+                         clock_monotonic_ms() + MIN(left_ms, (int64_t)IDLE_MS));
 }
 
 static void caretaker_main(void *context)
@@ -453,6 +464,7 @@ static void caretaker_main(void *context)
         struct error err;
         size_t done;
 
+        sleeper_listen(&caretaker->sleeper);
         if (!caretaker_round(caretaker, &done, &err))
             log_error(caretaker->log, "background work on a container failed", &err);
     }
@@ -460,10 +472,7 @@ static void caretaker_main(void *context)
 
 void caretaker_wake(struct caretaker *caretaker)
 {
-    WITH_LOCK (&caretaker->lock) {
-        caretaker->woken = true;
-        condition_signal(&caretaker->wake);
-    }
+    sleeper_wake(&caretaker->sleeper);
 }
 
 struct caretaker *caretaker_new(const struct caretaker_options *options)
@@ -479,7 +488,7 @@ struct caretaker *caretaker_new(const struct caretaker_options *options)
     caretaker->by_hand = options->by_hand;
     caretaker->history = options->history;
     mutex_init(&caretaker->lock);
-    condition_init(&caretaker->wake);
+    sleeper_init(&caretaker->sleeper, options->bell);
     if (!caretaker->by_hand)
         thread_start(&caretaker->thread, "caretaker", caretaker_main, caretaker);
     return caretaker;
@@ -489,10 +498,9 @@ void caretaker_free(struct caretaker *caretaker)
 {
     if (!caretaker)
         return;
-    WITH_LOCK (&caretaker->lock) {
+    WITH_LOCK (&caretaker->lock)
         caretaker->stopping = true;
-        condition_signal(&caretaker->wake);
-    }
+    sleeper_stop(&caretaker->sleeper);
     if (!caretaker->by_hand)
         thread_join(&caretaker->thread);
     while (caretaker->remaking) {
@@ -502,7 +510,7 @@ void caretaker_free(struct caretaker *caretaker)
         memory_free(remaking->position);
         memory_free(remaking);
     }
-    condition_done(&caretaker->wake);
+    sleeper_done(&caretaker->sleeper);
     mutex_done(&caretaker->lock);
     memory_free(caretaker);
 }

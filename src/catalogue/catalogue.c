@@ -19,6 +19,7 @@
  * Dropping writes one tombstone, whatever is below, and publishes; partitions and records below are
  * removed later (purge.c), by a list that a restart makes anew from the tombstones. */
 #include "catalogue/catalogue_private.h"
+#include "catalogue/withheld.h"
 
 #include <inttypes.h>
 #include <openssl/crypto.h>
@@ -113,6 +114,7 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     mutex_init(&catalogue->published_lock);
     condition_init(&catalogue->published);
     mutex_init(&catalogue->change_lock);
+    mutex_init(&catalogue->withheld_lock);
     mutex_init(&catalogue->nodes_lock);
     catalogue->nodes = MEMORY_NEW(struct node_table);
     mutex_init(&catalogue->purging_lock);
@@ -134,6 +136,7 @@ bool catalogue_open(const struct catalogue_options *options, struct catalogue **
     if (!loaded)
         return error_prefix(err, "catalogue");
     catalogue_purge_start(catalogue, options->purge_by_hand);
+    catalogue_withheld_recover(catalogue);
     *ret_catalogue = TAKE(catalogue);
     return true;
 }
@@ -152,6 +155,8 @@ void catalogue_close(struct catalogue *catalogue)
     OPENSSL_cleanse(catalogue->nodes, sizeof *catalogue->nodes); /* URLs have passwords */
     memory_free(catalogue->nodes);
     mutex_done(&catalogue->nodes_lock);
+    catalogue_withheld_done(catalogue);
+    mutex_done(&catalogue->withheld_lock);
     mutex_done(&catalogue->change_lock);
     condition_done(&catalogue->published);
     mutex_done(&catalogue->published_lock);

@@ -275,6 +275,10 @@ struct catalogue {
     struct stale_map *stale;    /* under change_lock: see catalogue_stale.c */
     uint64_t away; /* under change_lock: a bit for each node the last load passed over */
 
+    atomic_size_t withheld_count;        /* of the list: nobody looks further while there is none */
+    struct mutex withheld_lock;          /* under it: what is withheld, a leaf */
+    struct catalogue_withheld *withheld; /* owned: withheld.c */
+
     struct mutex nodes_lock;  /* under it, to be looked at for a moment: */
     struct node_table *nodes; /* owned; changed under change_lock, too */
 
@@ -282,6 +286,7 @@ struct catalogue {
     struct mutex queue_lock;   /* under it: queue, stopping */
     struct condition wake;
     struct catalogue_purge *queue;
+    uint32_t held; /* nothing is purged while anybody holds the catalogue (kept.h) */
     bool stopping;
     bool has_thread;
     struct thread thread;
@@ -434,6 +439,9 @@ NODISCARD bool catalogue_partition_remove(const struct cluster_node *node, uint3
 /* --- Purging (purge.c) ----------------------------------------------------------------------- */
 
 void catalogue_purge_start(struct catalogue *catalogue, bool by_hand);
+/* While it is held nothing is purged; counted. Taking it waits for the purge that runs. */
+void catalogue_purge_hold(struct catalogue *catalogue);
+void catalogue_purge_release(struct catalogue *catalogue);
 void catalogue_purge_stop(struct catalogue *catalogue);
 void catalogue_purge_queue(struct catalogue *catalogue, struct slice scope);
 void catalogue_purge_queue_clear(struct catalogue *catalogue);
@@ -474,6 +482,9 @@ struct catalogue_found {
     struct database *database;
     struct container *container;
 };
+
+/* Frees the list of what is withheld. */
+void catalogue_withheld_done(struct catalogue *catalogue);
 
 /* A container by its numbers, borrowed from root; NULL: it is not there. */
 struct container *catalogue_find_container_number(struct catalogue_state *root, uint32_t account,

@@ -4,6 +4,7 @@
  * partitions, then commits the record: the one moment from which it exists. */
 #include "catalogue/catalogue_private.h"
 #include "catalogue/shares.h"
+#include "catalogue/withheld.h"
 #include "document/order.h"
 #include "partition/lookup.h"
 
@@ -460,15 +461,36 @@ bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
     return catalogue_change_drop(&change, container_address(found.container), err);
 }
 
+static bool container_open(struct catalogue *catalogue, const struct catalogue_name *asked,
+                           bool withheld_too, struct container **ret_container, struct error *err)
+{
+    CLEANUP(catalogue_look_end) struct catalogue_look look = catalogue_look_begin(catalogue);
+    struct catalogue_found found;
+    struct catalogue_name name;
+
+    if (!catalogue_find_container(look.root, asked->account, asked->database, asked->container,
+                                  false, &found, err))
+        return false;
+    name = (struct catalogue_name){found.account->state.info.id, found.database->state.info.id,
+                                   found.container->state.info.id};
+    if (!withheld_too && catalogue_is_withheld(catalogue, &name))
+        return catalogue_not_found(err, false, "container", asked->container);
+    *ret_container = container_ref(found.container);
+    return true;
+}
+
 bool catalogue_container_open(struct catalogue *catalogue, struct slice account,
                               struct slice database, struct slice id,
                               struct container **ret_container, struct error *err)
 {
-    CLEANUP(catalogue_look_end) struct catalogue_look look = catalogue_look_begin(catalogue);
-    struct catalogue_found found;
+    return container_open(catalogue, &(struct catalogue_name){account, database, id}, false,
+                          ret_container, err);
+}
 
-    if (!catalogue_find_container(look.root, account, database, id, false, &found, err))
-        return false;
-    *ret_container = container_ref(found.container);
-    return true;
+bool catalogue_container_open_withheld(struct catalogue *catalogue, struct slice account,
+                                       struct slice database, struct slice id,
+                                       struct container **ret_container, struct error *err)
+{
+    return container_open(catalogue, &(struct catalogue_name){account, database, id}, true,
+                          ret_container, err);
 }

@@ -1,9 +1,12 @@
 #include "catalogue/container_usage.h"
 
+#include "item/cursor.h"
 #include "item/item.h"
 #include "partition/counters.h"
 #include "partition/layout.h"
 #include "partition/strategy.h"
+
+enum { ESTIMATE_WALK = 1024 };
 
 static bool usage_decode(struct slice value, struct container_usage *ret_usage, struct error *err)
 {
@@ -48,6 +51,114 @@ bool container_usage_all(const struct container *container, struct arena *arena,
         sum.items += usage.items;
     }
     *ret_usage = sum;
+    return true;
+}
+
+/* The entries of an index in a partition. */
+static struct engine_range index_range(const struct index_definition *index, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf prefix;
+    struct slice min;
+
+    buf_init(&prefix, BUF_DEFAULT_MAX);
+    buf_append_byte(&prefix, PARTITION_FAMILY_INDEX);
+    buf_append_slice(&prefix, index->prefix);
+    min = arena_copy(arena, buf_slice(&prefix));
+    return (struct engine_range){min, cursor_prefix_end(arena, min)};
+}
+
+/* Entries that were walked over. */
+struct walked {
+    uint64_t entries, bytes;
+    bool ended; /* there were no more */
+};
+
+static bool entries_walk(struct engine *engine, uint32_t partition, struct engine_range range,
+                         uint64_t max, struct walked *ret_walked, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    struct engine_entry entry;
+
+    *ret_walked = (struct walked){0};
+    if (!engine_iterator_new(engine, NULL, partition, range, false, ENGINE_READ_ONCE, &iterator,
+                             err))
+        return false;
+    while (ret_walked->entries < max) {
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found == ENGINE_ABSENT) {
+            ret_walked->ended = true;
+            return true;
+        }
+        ret_walked->entries++;
+        ret_walked->bytes += entry.key.len + entry.value.len;
+    }
+    return true;
+}
+
+bool container_index_count(const struct container *container, const struct index_definition *index,
+                           uint64_t *ret_count, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_range range = index_range(index, arena);
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+
+    *ret_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct walked walked;
+
+        if (promotion_list_is_window(container_promotions(container), spans[i].id))
+            continue; /* counted where the key is at home */
+        if (!entries_walk(container_engine(container, spans[i].node), spans[i].id, range,
+                          UINT64_MAX, &walked, err))
+            return false;
+        *ret_count += walked.entries;
+    }
+    return true;
+}
+
+/* A few entries are counted. Of more the engine says what its files hold, but not what it has in
+ * memory: at least one entry of the size of those that were seen for each item. */
+static bool index_estimate(const struct container *container, const struct partition_span *span,
+                           struct engine_range range, struct arena *arena, uint64_t *ret_bytes,
+                           struct error *err)
+{
+    struct engine *engine = container_engine(container, span->node);
+    struct container_usage usage;
+    struct walked walked;
+    uint64_t stored;
+
+    if (!entries_walk(engine, span->id, range, ESTIMATE_WALK, &walked, err))
+        return false;
+    *ret_bytes = walked.bytes;
+    if (walked.ended)
+        return true;
+    if (!engine_range_size(engine, span->id, range, &stored, err) ||
+        !container_usage_partition(container, span, arena, &usage, err))
+        return false;
+    *ret_bytes = MAX(stored, walked.bytes / walked.entries * MAX(usage.items, walked.entries));
+    return true;
+}
+
+bool container_usage_index(const struct container *container, uint32_t node,
+                           const struct index_definition *index, struct arena *arena,
+                           uint64_t *ret_bytes, struct error *err)
+{
+    struct engine_range range = index_range(index, arena);
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+
+    *ret_bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bytes;
+
+        if (node != CONTAINER_USAGE_ALL_NODES && spans[i].node != node)
+            continue;
+        if (!index_estimate(container, &spans[i], range, arena, &bytes, err))
+            return false;
+        *ret_bytes += bytes;
+    }
     return true;
 }
 

@@ -18,6 +18,17 @@ NODISCARD bool container_usage_partition(const struct container *container,
 NODISCARD bool container_usage_all(const struct container *container, struct arena *arena,
                                    struct container_usage *ret_usage, struct error *err);
 
+/* About how many bytes the entries of an index take, in the partitions of a node or of all. */
+#define CONTAINER_USAGE_ALL_NODES UINT32_MAX
+NODISCARD bool container_usage_index(const struct container *container, uint32_t node,
+                                     const struct index_definition *index, struct arena *arena,
+                                     uint64_t *ret_bytes, struct error *err);
+
+/* How many entries those are: all of them are walked. */
+NODISCARD bool container_index_count(const struct container *container,
+                                     const struct index_definition *index, uint64_t *ret_count,
+                                     struct error *err);
+
 /* One logical partition. */
 struct container_usage_key {
     struct partition_key key; /* in the arena */

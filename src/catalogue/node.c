@@ -325,8 +325,6 @@ bool catalogue_node_rejoin(struct catalogue *catalogue, uint32_t number, struct 
     return catalogue_change_begin(catalogue, &change, err);
 }
 
-/* --- Changing -------------------------------------------------------------------------------- */
-
 static bool row_find(struct node_table *table, struct slice name, struct node_info **ret_row,
                      struct error *err)
 {
@@ -335,6 +333,36 @@ static bool row_find(struct node_table *table, struct slice name, struct node_in
            error_set(err, ERROR_NOT_FOUND, "there is no node \"%.*s\"",
                      (int)MIN(name.len, (size_t)NODE_NAME_SIZE), (const char *)name.data);
 }
+
+/* The keeper of the node puts it in order, and the catalogue is read again: of the root it may know
+ * what is gone. */
+bool catalogue_node_accept_loss(struct catalogue *catalogue, struct slice name, struct error *err)
+{
+    enum { WAIT_MS = 30000, LOOK_NS = 10 * 1000 * 1000 };
+    CLEANUP(catalogue_nodes_free) struct node_table *table = catalogue_nodes(catalogue);
+    int64_t deadline_ms = clock_monotonic_ms() + WAIT_MS;
+    const struct cluster_node *node;
+    struct node_info *row;
+
+    if (!row_find(table, name, &row, err))
+        return false;
+    node = cluster_find(catalogue->cluster, row->number);
+    if (!engine_guard_accept_loss(node->engine, err))
+        return false;
+    while (!engine_serves(node->engine, err)) {
+        if (clock_monotonic_ms() >= deadline_ms)
+            return false;
+        nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+    }
+    WITH_LOCK (&catalogue->change_lock)
+        catalogue->in_doubt = true;
+
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+
+    return catalogue_change_begin(catalogue, &change, err);
+}
+
+/* --- Changing -------------------------------------------------------------------------------- */
 
 static bool others_take(const struct node_table *table, const struct node_info *but)
 {

@@ -47,6 +47,11 @@ NODISCARD bool catalogue_node_remove(struct catalogue *catalogue, struct slice n
 
 /* A node that was away is here: its partitions are opened, journals of migrations go on, and what
  * nobody owns is dropped. Called by the thread that its guard lets in, before it serves. */
+/* By the operator's word: a node that has lost acknowledged writes serves again without them.
+ * Blocks. ERROR_NOT_FOUND; ERROR_BAD_REQUEST: it has lost nothing. */
+NODISCARD bool catalogue_node_accept_loss(struct catalogue *catalogue, struct slice name,
+                                          struct error *err);
+
 NODISCARD bool catalogue_node_rejoin(struct catalogue *catalogue, uint32_t number,
                                      struct error *err);
 

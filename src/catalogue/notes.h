@@ -10,10 +10,13 @@
 
 /* Whose notes: the first byte of their keys. */
 enum {
+    CATALOGUE_NOTES_AUDIT = 'a', /* observe/audit.h */
     CATALOGUE_NOTES_HEAT = 'h',
-    CATALOGUE_NOTES_MONGO = 'm', /* users and roles: front/mongo/auth/directory.h */
+    CATALOGUE_NOTES_MONGO =
+        'm', /* users and roles: front/mongo/auth/directory.h; command/sampling.h */
     CATALOGUE_NOTES_SERVER = 's',
     CATALOGUE_NOTES_TRAFFIC = 't',
+    CATALOGUE_NOTES_WITHHELD = 'w', /* withheld.h */
 };
 
 enum { CATALOGUE_NOTE_KEY_MAX = 64 };

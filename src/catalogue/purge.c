@@ -150,6 +150,32 @@ static bool scope_purge(struct catalogue *catalogue, struct slice scope, struct 
     return true;
 }
 
+static bool is_held(struct catalogue *catalogue)
+{
+    bool held = false;
+
+    WITH_LOCK (&catalogue->queue_lock)
+        held = catalogue->held > 0;
+    return held;
+}
+
+/* Waits for the purge that runs: from here on what was dropped stays. */
+void catalogue_purge_hold(struct catalogue *catalogue)
+{
+    WITH_LOCK (&catalogue->purging_lock)
+        WITH_LOCK (&catalogue->queue_lock)
+            catalogue->held++;
+}
+
+void catalogue_purge_release(struct catalogue *catalogue)
+{
+    WITH_LOCK (&catalogue->queue_lock) {
+        assert(catalogue->held > 0);
+        catalogue->held--;
+        condition_signal(&catalogue->wake);
+    }
+}
+
 /* What is on a node that is away waits, and does not keep the others waiting. */
 static bool is_away(const struct error *err)
 {
@@ -161,7 +187,7 @@ bool catalogue_purge(struct catalogue *catalogue, struct error *err)
     bool all = true;
 
     WITH_LOCK (&catalogue->purging_lock) {
-        size_t left = catalogue_purges_left(catalogue);
+        size_t left = is_held(catalogue) ? 0 : catalogue_purges_left(catalogue);
         struct catalogue_purge *first;
 
         for (; left > 0 && (first = queue_first(catalogue)) != NULL; left--) {
@@ -185,7 +211,7 @@ static bool work_wait(struct catalogue *catalogue)
     bool go_on = false;
 
     WITH_LOCK (&catalogue->queue_lock) {
-        while (!catalogue->stopping && !catalogue->queue)
+        while (!catalogue->stopping && (!catalogue->queue || catalogue->held))
             condition_wait(&catalogue->wake, &catalogue->queue_lock);
         go_on = !catalogue->stopping;
     }

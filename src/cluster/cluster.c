@@ -72,6 +72,27 @@ static bool partitions_open(struct commit *commit, struct engine *engine, struct
     return true;
 }
 
+/* What the operator has accepted: nothing that was given out is given again, and what is remembered
+ * of partitions is read anew. Interrupted, it is done again from the start. */
+static bool loss_accept(struct commit *commit, struct engine *engine, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_partition *partitions;
+    size_t count;
+
+    if (!engine_has_lost(engine))
+        return true;
+    if (!engine_partition_list(engine, arena, &partitions, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        commit_partition_close(commit, partitions[i].id);
+        if (partitions[i].id != PARTITION_HISTORY &&
+            !commit_partition_renumber(engine, partitions[i].id, partitions[i].epoch, err))
+            return false;
+    }
+    return engine_loss_accept(engine, err);
+}
+
 static bool node_known(const struct cluster *cluster, const struct engine *engine)
 {
     for (size_t i = 0; i < cluster->count; i++)
@@ -85,7 +106,7 @@ static bool node_known(const struct cluster *cluster, const struct engine *engin
 static bool node_join(struct cluster *cluster, struct commit *commit, struct engine *engine,
                       struct error *err)
 {
-    return engine_cluster_join(engine, cluster->id, err) &&
+    return engine_cluster_join(engine, cluster->id, err) && loss_accept(commit, engine, err) &&
            history_join(engine, cluster->times, err) && partitions_open(commit, engine, err);
 }
 

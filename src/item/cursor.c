@@ -59,6 +59,21 @@ void view_done(struct view *view)
     view->snapshot = NULL;
 }
 
+/* One key as the view sees it. */
+static bool view_get(const struct view *view, struct slice key, struct arena *arena,
+                     struct engine_value *ret_value, struct error *err)
+{
+    const struct item_scope *scope = &view->scope;
+
+    if (!engine_get(scope->engine, view->snapshot, scope->partition, key,
+                    view->bound ? ENGINE_READ_CACHED : ENGINE_READ_ANY, arena, ret_value, err))
+        return false;
+    if (!view->bound)
+        return true;
+    return ret_value->found != ENGINE_COLD ? view_bound_take(view->bound, 1, 0, err)
+                                           : view_bound_cold(err);
+}
+
 bool view_count(const struct view *view, struct slice logical, uint64_t *ret_items,
                 uint64_t *ret_bytes, struct error *err)
 {
@@ -71,8 +86,7 @@ bool view_count(const struct view *view, struct slice logical, uint64_t *ret_ite
     key[1] = logical.len ? 'l' : 't';
     if (logical.len)
         memcpy(key + 2, logical.data, logical.len);
-    if (!engine_get(view->scope.engine, view->snapshot, view->scope.partition,
-                    slice_of(key, 2 + logical.len), ENGINE_READ_ANY, arena, &value, err))
+    if (!view_get(view, slice_of(key, 2 + logical.len), arena, &value, err))
         return false;
     if (value.found == ENGINE_FOUND && !counter_decode(value.bytes, numbers, err))
         return false;
@@ -85,19 +99,35 @@ bool view_count(const struct view *view, struct slice logical, uint64_t *ret_ite
     return true;
 }
 
+/* Is all of it there, and no more than the bound allows? */
+static bool fetched_check(const struct view *view, const struct engine_value *values, size_t count,
+                          struct error *err)
+{
+    for (size_t i = 0; view->bound && i < count; i++)
+        if (values[i].found == ENGINE_COLD ||
+            !view_bound_take(view->bound, VIEW_ITEM_STEPS, values[i].bytes.len, err))
+            return view_bound_cold(err);
+    return true;
+}
+
 bool view_fetch(const struct view *view, const struct slice *keys, size_t count,
                 struct arena *arena, struct item *ret_items, struct error *err)
 {
     const struct item_scope *scope = &view->scope;
     struct slice *full = ARENA_ARRAY(arena, struct slice, count);
     struct engine_value *values = ARENA_ARRAY(arena, struct engine_value, count);
+    enum engine_reach reach = view->bound ? ENGINE_READ_CACHED : ENGINE_READ_ANY;
 
+    if (view->bound && count * VIEW_ITEM_STEPS > view->bound->steps)
+        return view_bound_cold(err);
     for (size_t i = 0; i < count; i++)
         full[i] = item_family_key(arena, PARTITION_FAMILY_ITEM, keys[i]);
-    if (count == 1 ? !engine_get(scope->engine, view->snapshot, scope->partition, full[0],
-                                 ENGINE_READ_ANY, arena, values, err)
+    if (count == 1 ? !engine_get(scope->engine, view->snapshot, scope->partition, full[0], reach,
+                                 arena, values, err)
                    : !engine_multi_get(scope->engine, view->snapshot, scope->partition, full, count,
-                                       ENGINE_READ_ANY, arena, values, err))
+                                       reach, arena, values, err))
+        return false;
+    if (!fetched_check(view, values, count, err))
         return false;
     for (size_t i = 0; view->planned && i < count; i++) {
         const struct engine_op *op = view_section_get(view->planned, full[i]);
@@ -235,7 +265,8 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
                                                     .range = cursor_bounds(request, arena),
                                                     .backwards = request->backwards,
                                                     .reach = reach,
-                                                    .section = view->planned},
+                                                    .section = view->planned,
+                                                    .bound = view->bound},
                         err))
         return false;
     *ret_cursor = TAKE(cursor);
@@ -402,14 +433,18 @@ static bool key_look_up(struct cursor *cursor, uint64_t number, bool *ret_found,
 {
     const struct view *view = &cursor->view;
     uint8_t key[1 + NUMBER_SIZE] = {PARTITION_FAMILY_NUMBER};
+    const struct engine_op *op;
     struct engine_value value;
 
     if (!cursor->arena)
         cursor->arena = arena_new();
     arena_reset(cursor->arena);
     bytes_put_be64(key + 1, number);
-    if (!view_section_read(view->planned, view->scope.engine, view->snapshot, view->scope.partition,
-                           slice_of(key, sizeof key), cursor->arena, &value, err))
+    op = view_section_get(view->planned, slice_of(key, sizeof key));
+    if (op)
+        value =
+            (struct engine_value){op->kind == ENGINE_PUT ? ENGINE_FOUND : ENGINE_ABSENT, op->value};
+    else if (!view_get(view, slice_of(key, sizeof key), cursor->arena, &value, err))
         return false;
     *ret_found = value.found == ENGINE_FOUND;
     if (!*ret_found)

@@ -18,6 +18,8 @@ struct view {
     struct engine_snapshot *snapshot;   /* owned, or of view_of's caller; NULL: as of now */
     int64_t now_ms;                     /* wall clock: what expiry is measured by */
     const struct view_section *planned; /* what is seen besides; NULL: nothing */
+    struct view_bound *bound; /* of a reader on a loop: whatever it calls here may say ERROR_COLD;
+                               * borrowed; NULL: it may block */
 };
 
 /* A view of a snapshot of its node, or of now, that is somebody else's: there is nothing to be

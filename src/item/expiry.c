@@ -183,6 +183,99 @@ bool expiry_is_on(const struct definition_fields *definition)
     return on;
 }
 
+/* --- What comes next ------------------------------------------------------------------------- */
+
+/* The first key of a range, behind so many bytes; none: SLICE_NONE. */
+static bool first_of(const struct item_scope *scope, struct engine_range range, size_t skipped,
+                     struct arena *arena, struct slice *ret_rest, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    struct engine_entry entry;
+
+    *ret_rest = SLICE_NONE;
+    if (!engine_iterator_new(scope->engine, NULL, scope->partition, range, false, ENGINE_READ_ANY,
+                             &iterator, err) ||
+        !engine_iterator_next(iterator, &entry, err))
+        return false;
+    if (entry.found == ENGINE_FOUND)
+        *ret_rest = arena_copy(arena, slice_skip(entry.key, skipped));
+    return true;
+}
+
+static bool next_of_class(const struct item_scope *scope, uint8_t class, int64_t ttl_s,
+                          int64_t *next_ms, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct slice rest;
+
+    if (!first_of(scope, due_range(class, INT64_MAX - 1, arena), 2, arena, &rest, err))
+        return false;
+    if (rest.len >= 8)
+        *next_ms = MIN(*next_ms, ((int64_t)bytes_get_be64(rest.data) + ttl_s) * 1000);
+    return true;
+}
+
+/* When an item with this date, or these seconds since 1970, goes; 0: look again soon. */
+static int64_t value_ms(const struct document_value *value, int64_t after_s)
+{
+    static const int64_t far_ms = INT64_C(1) << 60;
+    double ms = value->type == DOCUMENT_DATE     ? (double)value->int64
+                : value->type == DOCUMENT_INT32  ? value->int32 * 1e3
+                : value->type == DOCUMENT_INT64  ? (double)value->int64 * 1e3
+                : value->type == DOCUMENT_DOUBLE ? value->number * 1e3
+                                                 : 0;
+
+    ms += (double)after_s * 1e3;
+    return ms < (double)far_ms ? (int64_t)MAX(ms, 0.0) : far_ms;
+}
+
+/* The dates of an index, and the numbers it takes for dates, in their order from the oldest. */
+static bool next_of_index(const struct item_scope *scope, const struct index_definition *index,
+                          int64_t *next_ms, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct document_value lasts[] = {document_date(INT64_MAX), document_int64(INT64_MAX)};
+
+    if (index->parts[0].descending) {
+        *next_ms = 0; /* the oldest is the last of many: it is looked for again in a pause */
+        return true;
+    }
+    for (size_t i = 0; i < (index->order == DOCUMENT_ORDER_MONGO ? 1 : ARRAY_LEN(lasts)); i++) {
+        struct document_value value;
+        struct slice rest;
+
+        if (!first_of(scope, due_values(index, lasts[i], arena), 1 + index->prefix.len, arena,
+                      &rest, err))
+            return false;
+        if (!rest.len)
+            continue;
+        if (!document_key_read(index->order, &rest, arena, &value, err))
+            return false;
+        *next_ms = MIN(*next_ms, value_ms(&value, index->expire_after_s));
+    }
+    return true;
+}
+
+bool expiry_next(const struct item_scope *scope, int64_t *ret_wall_ms, struct error *err)
+{
+    size_t count;
+    const struct index_definition *const *list = index_policy_besides(scope->policy, &count);
+    int32_t default_ttl = scope->definition->default_ttl;
+    int64_t next_ms = INT64_MAX;
+
+    if (default_ttl != DEFINITION_TTL_OFF && !next_of_class(scope, 1, 0, &next_ms, err))
+        return false;
+    if (default_ttl > 0 && !next_of_class(scope, 0, default_ttl, &next_ms, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (expires(list[i]) && !next_of_index(scope, list[i], &next_ms, err))
+            return false;
+    *ret_wall_ms = next_ms;
+    return true;
+}
+
+/* --- All of it ------------------------------------------------------------------------------- */
+
 bool expiry_sweep(const struct item_scope *scope, size_t max, size_t *ret_removed,
                   struct error *err)
 {

@@ -12,6 +12,10 @@
 NODISCARD bool expiry_sweep(const struct item_scope *scope, size_t max, size_t *ret_removed,
                             struct error *err);
 
+/* When the next of the items of the scope's partition will be due, as they are stored; in the past
+ * if some are left, INT64_MAX: never. */
+NODISCARD bool expiry_next(const struct item_scope *scope, int64_t *ret_wall_ms, struct error *err);
+
 /* Removes the item of this key if its time is over. */
 NODISCARD bool expiry_remove(const struct item_scope *scope, struct slice key, struct error *err);
 

@@ -12,8 +12,8 @@
  *
  * An overwrite removes the item's previous record in the same commit. Where the container keeps all
  * versions the previous record stays, every record has its image, and a delete leaves a record of
- * its own; what is no longer the last word on its item goes when the retention is over. A record is
- * the last word if the item's header names its place.
+ * its own; what is no longer the last word on its item goes when what came behind it is older than
+ * the retention. A record is the last word if the item's header names its place.
  *
  * Before all records, where lsn and origin are 0, stand the marks, each format, 1 byte, and an lsn,
  * 8. Ordinal 0: the highest lsn of which a record was removed by trimming, if there was any; who

@@ -353,65 +353,104 @@ bool feed_lsn_at(const struct item_scope *scope, int64_t wall_ms, uint64_t *ret_
 
 /* --- Trimming -------------------------------------------------------------------------------- */
 
-static bool record_is_stale(const struct item_scope *scope, struct engine_snapshot *snapshot,
-                            const struct feed_record *record, int64_t horizon_ms,
-                            struct arena *arena, bool *ret_stale, struct error *err)
+/* What a call of feed_trim removes, and the mark it leaves. */
+struct trim {
+    const struct item_scope *scope;
+    struct engine_snapshot *snapshot;
+    struct engine_op *ops;
+    size_t count, max;
+    struct feed_trimmed trimmed;
+    int64_t horizon_ms; /* of the retention */
+    struct arena *arena;
+};
+
+/* Once, however it is come upon. */
+static void trim_add(struct trim *trim, struct slice record_key, struct feed_place place)
+{
+    uint8_t *key = arena_alloc(trim->arena, FEED_KEY_LEN);
+
+    feed_key_encode(place, key);
+    for (size_t i = 0; i < trim->count; i++)
+        if (slice_equal(trim->ops[i].key, slice_of(key, FEED_KEY_LEN)))
+            return;
+    trim->ops[trim->count++] =
+        (struct engine_op){ENGINE_DELETE, slice_of(key, FEED_KEY_LEN), SLICE_NONE};
+    feed_trimmed_note(&trim->trimmed, record_key, place.lsn);
+}
+
+/* Who still stands unlinked, as by a migration that numbers records anew, goes after twice the
+ * retention. */
+static bool unlinked_look(struct trim *trim, const struct feed_record *record,
+                          struct arena *scratch, struct error *err)
 {
     struct item item;
     bool last_word;
 
-    *ret_stale = false;
-    if (record->wall_ms >= horizon_ms)
+    if (record->wall_ms >= trim->horizon_ms - trim->scope->definition->feed_retention_ms)
         return true;
-    if (!item_of(scope, snapshot, record, arena, &item, &last_word, err))
+    if (!item_of(trim->scope, trim->snapshot, record, scratch, &item, &last_word, err))
         return false;
-    *ret_stale = !last_word;
+    if (!last_word)
+        trim_add(trim, record->key, record->place);
     return true;
 }
 
-/* What a call of feed_trim removes, and the mark it leaves. */
-struct trim {
-    struct engine_op *ops;
-    size_t count, max;
-    struct feed_trimmed trimmed;
-};
+/* A version goes when the one behind it is older than the retention, so that what an item was can
+ * be told of every moment within it. Behind a delete there is none. */
+static bool old_record_look(struct trim *trim, const struct feed_record *record,
+                            struct arena *scratch, struct error *err)
+{
+    struct engine_value value = {.found = ENGINE_ABSENT};
+    uint8_t key[FEED_KEY_LEN];
+
+    if (record->previous.lsn) {
+        feed_key_encode(record->previous, key);
+        if (!engine_get(trim->scope->engine, trim->snapshot, trim->scope->partition,
+                        slice_of(key, sizeof key), ENGINE_READ_ANY, scratch, &value, err))
+            return false;
+    }
+    if (value.found == ENGINE_FOUND)
+        trim_add(trim, record->key, record->previous);
+    if (record->kind == FEED_DELETE || record->kind == FEED_EXPIRE) {
+        trim_add(trim, record->key, record->place);
+        return true;
+    }
+    return unlinked_look(trim, record, scratch, err);
+}
 
 /* The records are looked at in an arena of their own, forgotten one by one: there may be far more
  * of them than are removed. */
-static bool stale_collect(const struct item_scope *scope, struct trim *trim, struct arena *arena,
-                          struct error *err)
+static bool stale_collect(struct trim *trim, struct error *err)
 {
     CLEANUP(engine_snapshot_free) struct engine_snapshot *snapshot = NULL;
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     CLEANUP(arena_free) struct arena *scratch = arena_new();
-    int64_t horizon = clock_read_wall_ms(scope->clock) - scope->definition->feed_retention_ms;
+    const struct item_scope *scope = trim->scope;
 
     assert(trim->count == 0);
+    trim->horizon_ms = clock_read_wall_ms(scope->clock) - scope->definition->feed_retention_ms;
     if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
-        !trimmed_read(scope, snapshot, arena, &trim->trimmed, err) ||
-        !engine_iterator_new(scope->engine, snapshot, scope->partition, records_after(0, arena),
-                             false, ENGINE_READ_ANY, &iterator, err))
+        !trimmed_read(scope, snapshot, trim->arena, &trim->trimmed, err) ||
+        !engine_iterator_new(scope->engine, snapshot, scope->partition,
+                             records_after(0, trim->arena), false, ENGINE_READ_ANY, &iterator, err))
         return false;
+    trim->snapshot = snapshot;
     while (trim->count < trim->max) {
         struct engine_entry entry;
         struct feed_record record;
-        bool stale;
 
         arena_reset(scratch);
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
         if (entry.found != ENGINE_FOUND)
             return true;
-        if (!feed_record_decode(entry.key, entry.value, &record, err) ||
-            !record_is_stale(scope, snapshot, &record, horizon, scratch, &stale, err))
+        if (!feed_record_decode(entry.key, entry.value, &record, err))
             return false;
-        if (record.wall_ms >= horizon)
+        if (record.wall_ms >= trim->horizon_ms)
             return true; /* what follows is younger still */
-        if (!stale)
-            continue;
-        trim->ops[trim->count++] =
-            (struct engine_op){ENGINE_DELETE, arena_copy(arena, entry.key), SLICE_NONE};
-        feed_trimmed_note(&trim->trimmed, record.key, record.place.lsn);
+        record.key = arena_copy(scratch, record.key);
+        if (!old_record_look(trim, &record, scratch, err))
+            return false;
     }
     return true;
 }
@@ -420,7 +459,10 @@ static bool stale_collect(const struct item_scope *scope, struct trim *trim, str
 bool feed_trim(const struct item_scope *scope, size_t max, size_t *ret_removed, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct trim trim = {.ops = ARENA_ARRAY(arena, struct engine_op, max + 1), .max = max};
+    struct trim trim = {.scope = scope,
+                        .ops = ARENA_ARRAY(arena, struct engine_op, max + 2), /* see below */
+                        .max = max,
+                        .arena = arena};
     struct commit_part part = {
         .partition = scope->partition, .epoch = scope->epoch, .ops = trim.ops};
     struct commit_batch batch = {
@@ -428,7 +470,7 @@ bool feed_trim(const struct item_scope *scope, size_t max, size_t *ret_removed, 
     uint8_t key[FEED_KEY_LEN];
 
     assert(max > 0);
-    if (!stale_collect(scope, &trim, arena, err))
+    if (!stale_collect(&trim, err)) /* one too many at most, and the mark */
         return false;
     *ret_removed = trim.count;
     if (trim.count == 0)

@@ -51,8 +51,8 @@ NODISCARD bool feed_read(const struct item_scope *scope, const struct feed_reque
 NODISCARD bool feed_lsn_at(const struct item_scope *scope, int64_t wall_ms, uint64_t *ret_lsn,
                            struct error *err);
 
-/* Removes records that are no longer the last word on their item and older than the retention, at
- * most so many in one call. *ret_removed 0: nothing left to do. One caller at a time for a
- * partition. */
+/* Removes versions whose successor is older than the retention, and deletes that are, so that what
+ * every item was can be told of each moment within it; in one call about so many. *ret_removed 0:
+ * nothing left to do. One caller at a time for a partition. */
 NODISCARD bool feed_trim(const struct item_scope *scope, size_t max, size_t *ret_removed,
                          struct error *err);

@@ -2,6 +2,7 @@
 
 #include "item/admission.h"
 #include "throughput/cost.h"
+#include "throughput/statistics_all.h"
 
 enum { ATTEMPTS_MAX = 100 }; /* of a transaction; those after the first wait for their turn */
 
@@ -16,11 +17,16 @@ struct slice metering_pk(const struct partition_key *key, struct arena *arena)
     return arena_copy(arena, buf_slice(&bytes));
 }
 
-static void statistics_add(struct metering *metering, int64_t cru, bool throttled, int64_t time_us)
+static void refused_add(struct metering *metering, int64_t price_cru)
+{
+    statistics_refused(meter_statistics(metering->meter), metering->pk, price_cru,
+                       clock_read_wall_ms(meters_clock(metering->meters)));
+}
+
+static void statistics_add(struct metering *metering, int64_t cru, int64_t time_us)
 {
     struct statistics_event event = {.key = metering->pk,
                                      .cru = cru,
-                                     .throttled = throttled,
                                      .bytes_in = metering->bytes_in,
                                      .bytes_out = metering->bytes_out,
                                      .time_us = (uint64_t)MAX(time_us, (int64_t)0)};
@@ -55,7 +61,7 @@ bool metering_begin(struct metering *metering, struct meters *meters,
         budget_admit(metering->budget, &wanted, metering->begun_us / 1000, &metering->grant,
                      &call->wait_ms, err))
         return true;
-    statistics_add(metering, 0, true, 0);
+    refused_add(metering, request->price_cru);
     return false;
 }
 
@@ -72,7 +78,7 @@ void metering_end(struct metering *metering, int64_t charge_cru)
         admission_charge(metering->call->admission, metering->budget, metering->pk, charge_cru);
     else if (metering->budget)
         budget_settle(metering->budget, &metering->grant, charge_cru, ended_us / 1000);
-    statistics_add(metering, charge_cru, false, ended_us - metering->begun_us);
+    statistics_add(metering, charge_cru, ended_us - metering->begun_us);
 }
 
 void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_cru)
@@ -85,7 +91,7 @@ void metering_charge(struct meters *meters, uint32_t partition, int64_t charge_c
         return;
     if (meter_budget(metering.meter))
         budget_charge(meter_budget(metering.meter), charge_cru, now_us(&metering) / 1000);
-    statistics_add(&metering, charge_cru, false, 0);
+    statistics_add(&metering, charge_cru, 0);
 }
 
 void metering_refuse(struct meters *meters, const struct metering_request *request)
@@ -94,7 +100,7 @@ void metering_refuse(struct meters *meters, const struct metering_request *reque
 
     metering.meter = meters ? meters_find(meters, request->partition) : NULL;
     if (metering.meter)
-        statistics_add(&metering, 0, true, 0);
+        refused_add(&metering, request->price_cru);
 }
 
 void metering_drop(struct metering *metering)

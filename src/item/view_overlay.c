@@ -70,27 +70,18 @@ const struct engine_op *view_section_get(const struct view_section *section, str
                : NULL;
 }
 
-bool view_section_read(const struct view_section *section, struct engine *engine,
-                       struct engine_snapshot *snapshot, uint32_t partition, struct slice key,
-                       struct arena *arena, struct engine_value *ret_value, struct error *err)
-{
-    const struct engine_op *op = view_section_get(section, key);
-
-    if (!op)
-        return engine_get(engine, snapshot, partition, key, ENGINE_READ_ANY, arena, ret_value, err);
-    *ret_value = (struct engine_value){
-        .found = op->kind == ENGINE_PUT ? ENGINE_FOUND : ENGINE_ABSENT, .bytes = op->value};
-    return true;
-}
-
 /* --- Walking --------------------------------------------------------------------------------- */
 
 bool view_walk_open(struct view_walk *walk, const struct view_walk_options *options,
                     struct error *err)
 {
-    *walk = (struct view_walk){.backwards = options->backwards};
+    *walk = (struct view_walk){.backwards = options->backwards, .bound = options->bound};
+    if (options->bound && !view_bound_take(options->bound, VIEW_WALK_STEPS, 0, err))
+        return false;
     if (!engine_iterator_new(options->engine, options->snapshot, options->partition, options->range,
-                             options->backwards, options->reach, &walk->iterator, err))
+                             options->backwards,
+                             options->bound ? ENGINE_READ_CACHED : options->reach, &walk->iterator,
+                             err))
         return false;
     if (!options->section)
         return true;
@@ -135,8 +126,7 @@ static void planned_pass(struct view_walk *walk)
     walk->at = walk->backwards ? walk->at - 1 : walk->at + 1;
 }
 
-bool view_walk_next_merged(struct view_walk *walk, struct engine_entry *ret_entry,
-                           struct error *err)
+static bool next_merged(struct view_walk *walk, struct engine_entry *ret_entry, struct error *err)
 {
     for (;;) {
         const struct engine_op *op = planned_peek(walk);
@@ -170,6 +160,17 @@ bool view_walk_next_merged(struct view_walk *walk, struct engine_entry *ret_entr
             return true;
         }
     }
+}
+
+bool view_walk_next_slow(struct view_walk *walk, struct engine_entry *ret_entry, struct error *err)
+{
+    if (walk->section ? !next_merged(walk, ret_entry, err)
+                      : !engine_iterator_next(walk->iterator, ret_entry, err))
+        return false;
+    if (!walk->bound)
+        return true;
+    return ret_entry->found != ENGINE_COLD ? view_bound_take(walk->bound, 1, 0, err)
+                                           : view_bound_cold(err);
 }
 
 bool view_walk_seek(struct view_walk *walk, struct slice key, struct error *err)

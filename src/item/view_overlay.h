@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "engine/engine.h"
+#include "item/view_bound.h"
 #include "partition/commit.h"
 
 /* What is planned in one partition. */
@@ -35,12 +36,6 @@ const struct view_section *view_overlay_find(const struct view_overlay *overlay,
 /* What is planned for a key; NULL: nothing. */
 const struct engine_op *view_section_get(const struct view_section *section, struct slice key);
 
-/* As engine_get. section NULL: of the engine alone. */
-NODISCARD bool view_section_read(const struct view_section *section, struct engine *engine,
-                                 struct engine_snapshot *snapshot, uint32_t partition,
-                                 struct slice key, struct arena *arena,
-                                 struct engine_value *ret_value, struct error *err);
-
 /* --- Walking --------------------------------------------------------------------------------- */
 
 /* An engine iterator with what is planned merged into it. section NULL: the iterator alone, at its
@@ -48,6 +43,7 @@ NODISCARD bool view_section_read(const struct view_section *section, struct engi
 struct view_walk {
     struct engine_iterator *iterator; /* owned */
     const struct view_section *section;
+    struct view_bound *bound;
     struct engine_range range; /* of the section; copied */
     bool backwards;
     size_t at;       /* the next operation; backwards: one behind it */
@@ -62,15 +58,16 @@ struct view_walk_options {
     uint32_t partition;
     struct engine_range range;
     bool backwards;
-    enum engine_reach reach;
+    enum engine_reach reach; /* without a bound */
     const struct view_section *section;
+    struct view_bound *bound; /* borrowed; NULL: it may block, and go on as long as it likes */
 };
 
-/* The contracts of engine_iterator_new, _next, _seek and _free. */
+/* The contracts of engine_iterator_new, _next, _seek and _free; ERROR_COLD with a bound. */
 NODISCARD bool view_walk_open(struct view_walk *walk, const struct view_walk_options *options,
                               struct error *err);
-NODISCARD bool view_walk_next_merged(struct view_walk *walk, struct engine_entry *ret_entry,
-                                     struct error *err);
+NODISCARD bool view_walk_next_slow(struct view_walk *walk, struct engine_entry *ret_entry,
+                                   struct error *err);
 NODISCARD bool view_walk_seek(struct view_walk *walk, struct slice key, struct error *err);
 void view_walk_done(struct view_walk *walk);
 CLEANUP_VALUE_FN(struct view_walk, view_walk_done)
@@ -78,7 +75,7 @@ CLEANUP_VALUE_FN(struct view_walk, view_walk_done)
 NODISCARD static inline bool view_walk_next(struct view_walk *walk, struct engine_entry *ret_entry,
                                             struct error *err)
 {
-    if (LIKELY(!walk->section))
+    if (LIKELY(!walk->section && !walk->bound))
         return engine_iterator_next(walk->iterator, ret_entry, err);
-    return view_walk_next_merged(walk, ret_entry, err);
+    return view_walk_next_slow(walk, ret_entry, err);
 }

@@ -30,6 +30,8 @@
 
 enum {
     PAUSE_DEFAULT_MS = 1000,
+    IDLE_MS = 15000, /* between looks while nothing happens */
+    REST_MS = 20,    /* between looks whether a node has caught up with what it put off */
     LAG_DEFAULT = 512,
     ROUNDS_COMPARED = 16,      /* of catching up, after which they are compared with writers */
     PRESSURE_MAX = 6,          /* on writers that are faster */
@@ -387,6 +389,11 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
     before = mover_figures(run->mover);
     if (run->progress.phase == MIGRATOR_PLANNED)
         phase_set(migrator, run, MIGRATOR_COPYING);
+    if (run->progress.phase == MIGRATOR_COPYING &&
+        mover_must_rest(run->mover, clock_read_monotonic_ms(migrator->clock))) {
+        run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + REST_MS;
+        return true;
+    }
     if (run->progress.phase == MIGRATOR_COPYING) {
         fine = mover_copy(run->mover, &done, err);
         if (fine && done)
@@ -625,6 +632,7 @@ static bool round_run(struct migrator *migrator, bool *busy, struct error *err)
         container_unref(containers[i]);
     }
     runs_sweep(migrator);
+    migrator->waiting = count > 0;
     if (!migrator_is_paused(migrator))
         migrator_promotions_step(migrator, busy);
     if (migrator->options.splits_off || now_ms < migrator->look_at_ms ||
@@ -646,52 +654,43 @@ bool migrator_round(struct migrator *migrator, bool *ret_busy, struct error *err
     return fine;
 }
 
-/* When the next step is due, at most a pause from now. */
-static int64_t next_ms(const struct migrator *migrator)
+/* How long until the next step is due, at most a pause. */
+static int64_t step_in_ms(struct migrator *migrator)
 {
-    int64_t next = clock_monotonic_ms() + migrator->options.pause_ms;
+    int64_t pause_ms = migrator->options.pause_ms, now_ms = clock_monotonic_ms();
 
-    for (const struct migrator_run *run = migrator->runs; run; run = run->next)
-        next = MIN(next, run->not_before_ms);
-    return next;
+    WITH_LOCK (&migrator->lock)
+        for (const struct migrator_run *run = migrator->runs; run; run = run->next)
+            pause_ms = MIN(pause_ms, MAX(run->not_before_ms - now_ms, INT64_C(0)));
+    return pause_ms;
 }
 
-/* False: stop. */
-static bool migrator_wait(struct migrator *migrator, bool busy)
+/* Whatever a look rests on is committed somewhere, so it waits for the bell, unless a migration or
+ * a promotion is under way. False: stop. */
+static bool migrator_wait(struct migrator *migrator, bool busy, bool fine)
 {
-    bool go_on = false;
-
-    WITH_LOCK (&migrator->lock) {
-        int64_t until = next_ms(migrator);
-
-        while (!busy && !migrator->stopping && !migrator->woken &&
-               condition_wait_until(&migrator->wake, &migrator->lock, until))
-            ;
-        migrator->woken = false;
-        go_on = !migrator->stopping;
-    }
-    return go_on;
+    return sleeper_sleep(&migrator->sleeper, busy ? 0 : step_in_ms(migrator),
+                         busy || !fine || migrator->waiting ? 0 : clock_monotonic_ms() + IDLE_MS);
 }
 
 static void migrator_main(void *context)
 {
     struct migrator *migrator = context;
-    bool busy = false;
+    bool busy = false, fine = false;
 
-    while (migrator_wait(migrator, busy)) {
+    while (migrator_wait(migrator, busy, fine)) {
         struct error err;
 
-        if (!migrator_round(migrator, &busy, &err))
+        sleeper_listen(&migrator->sleeper);
+        fine = migrator_round(migrator, &busy, &err);
+        if (!fine)
             log_error(migrator->options.log, "a round of migrations failed", &err);
     }
 }
 
 void migrator_wake(struct migrator *migrator)
 {
-    WITH_LOCK (&migrator->lock) {
-        migrator->woken = true;
-        condition_signal(&migrator->wake);
-    }
+    sleeper_wake(&migrator->sleeper);
 }
 
 /* --- The whole ------------------------------------------------------------------------------- */
@@ -707,7 +706,7 @@ struct migrator *migrator_new(const struct migrator_options *options)
         migrator->options.pause_ms = PAUSE_DEFAULT_MS;
     mutex_init(&migrator->step_lock);
     mutex_init(&migrator->lock);
-    condition_init(&migrator->wake);
+    sleeper_init(&migrator->sleeper, options->bell);
     if (!options->by_hand)
         thread_start(&migrator->thread, "migrator", migrator_main, migrator);
     return migrator;
@@ -717,10 +716,7 @@ void migrator_free(struct migrator *migrator)
 {
     if (!migrator)
         return;
-    WITH_LOCK (&migrator->lock) {
-        migrator->stopping = true;
-        condition_signal(&migrator->wake);
-    }
+    sleeper_stop(&migrator->sleeper);
     if (!migrator->options.by_hand)
         thread_join(&migrator->thread);
     while (migrator->runs) {
@@ -731,7 +727,7 @@ void migrator_free(struct migrator *migrator)
     }
     migrator_outcomes_free(migrator);
     migrator_sizes_free(&migrator->sizes);
-    condition_done(&migrator->wake);
+    sleeper_done(&migrator->sleeper);
     mutex_done(&migrator->lock);
     mutex_done(&migrator->step_lock);
     memory_free(migrator);

@@ -21,13 +21,14 @@ struct migrator_options {
     const struct clock *clock;   /* borrowed; NULL: the system's */
     struct log *log;             /* borrowed; NULL: silent */
     uint64_t bytes_per_second;   /* of copying; 0: as fast as it goes */
-    int64_t pause_ms;            /* between looks at limits and after failures; 0: 1000 */
-    size_t chunk_bytes;          /* of one step; 0: 256 KB */
-    size_t load_bytes;           /* that are written at once, if nodes can (mover.h); 0: 16 MB */
-    size_t round_keys;           /* of the journal in one step; 0: 4096 */
-    size_t lag_keys;             /* the fence comes when a round is not larger; 0: 512 */
-    bool splits_off;             /* begins nothing by itself */
-    bool by_hand;                /* no thread: the test calls migrator_round */
+    struct bell *bell;           /* rung by commits; borrowed. NULL: looks never wait for it */
+    int64_t pause_ms; /* between looks at limits while things happen, and after failures; 0: 1000 */
+    size_t chunk_bytes; /* of one step; 0: 256 KB */
+    size_t load_bytes;  /* that are written at once, if nodes can (mover.h); 0: 16 MB */
+    size_t round_keys;  /* of the journal in one step; 0: 4096 */
+    size_t lag_keys;    /* the fence comes when a round is not larger; 0: 512 */
+    bool splits_off;    /* begins nothing by itself */
+    bool by_hand;       /* no thread: the test calls migrator_round */
 
     /* The targets of a container's migration are complete, and will be used in a moment. NULL:
      * nobody. */

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/thread.h"
+#include "base/bell.h"
 #include "load/profile.h"
 #include "migration/migrator.h"
 #include "migration/mover.h"
@@ -71,6 +71,8 @@ struct migrator {
     struct catalogue *catalogue;
     const struct clock *clock;
 
+    struct sleeper sleeper;
+    bool waiting;           /* its thread's: for something that rings no bell */
     struct mutex step_lock; /* held for a step: who cancels must not meet one */
     int64_t look_at_ms;     /* under step_lock, as the next two */
     struct migrator_whole wholes[MIGRATOR_WHOLES]; /* round and round */
@@ -80,8 +82,7 @@ struct migrator {
     uint64_t sizes_read; /* counters that had to be read, for tests */
 
     struct mutex lock; /* under it: the rest, for a moment; taken after step_lock */
-    struct condition wake;
-    bool stopping, woken, paused;
+    bool paused;
     struct migrator_run *runs; /* changed under both locks */
     struct migrator_statistics statistics;
     struct migrator_ended ended[MIGRATOR_OUTCOMES]; /* round and round */

@@ -209,6 +209,7 @@ void migrator_promotions_step(struct migrator *migrator, bool *busy)
         container_steps(migrator, containers[i], busy);
         container_unref(containers[i]);
     }
+    migrator->waiting |= count > 0;
     catalogue_promotions_sweep(migrator->catalogue, migrator->options.dropped,
                                migrator->options.context);
 }

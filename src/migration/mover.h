@@ -40,6 +40,10 @@ CLEANUP_FN(struct mover *, mover_free)
 /* Was a source fenced when the mover was made? Then writers are waiting. */
 bool mover_is_fenced(const struct mover *mover);
 
+/* Is a node of it so far behind with work it has put off, such as merging files, that copying on
+ * would make its clients wait? Never for long. */
+bool mover_must_rest(struct mover *mover, int64_t now_ms);
+
 /* Copies one chunk, or follows the journals for a round. *ret_done: there is nothing left to copy.
  */
 NODISCARD bool mover_copy(struct mover *mover, bool *ret_done, struct error *err);

@@ -62,7 +62,8 @@ struct mover {
     struct mover_target *targets;
     size_t target_count;
     bool summed;
-    bool fenced; /* when it was made */
+    bool fenced;              /* when it was made */
+    int64_t resting_since_ms; /* 0: it is not */
     struct mover_figures figures;
 
     /* Of a rekey (mover_rekey.c). */
@@ -74,6 +75,8 @@ struct mover {
     uint64_t logical_full;
     uint64_t *taken; /* hashes of keys that were written and are not yet to be read */
     size_t taken_count;
+    bool loads;       /* what is gathered may be loaded: it is being copied, where nodes can */
+    bool sums_cached; /* the committers may have sums of the targets in memory */
 };
 
 /* Is it one of the marks of the feed, which are not copied but made? */
@@ -150,6 +153,8 @@ void mover_op_add(struct mover *mover, struct mover_target *target, struct engin
 
 /* Writes what was gathered for targets whose nodes can take much at once, beside their commits. */
 NODISCARD bool mover_targets_load(struct mover *mover, struct error *err);
+/* Lets committers read the sums of the targets anew, before some are loaded. */
+NODISCARD bool mover_counters_reread(struct mover *mover, struct error *err);
 /* Can the nodes of all targets? */
 bool mover_targets_can_load(const struct mover *mover);
 

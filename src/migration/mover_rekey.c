@@ -34,8 +34,9 @@
 #include <xxhash.h>
 
 enum {
-    AT_ONCE = 32,     /* numbers looked up together */
-    TAKEN_MAX = 8192, /* a power of two; half of it is used */
+    AT_ONCE = 32,      /* numbers looked up together */
+    TAKEN_MAX = 32768, /* a power of two; half of it is used */
+    LOADS = 2,         /* in one: files of entries in no order overlap, so better fewer of them */
     CONFLICT_KEY = 13,
     CONFLICT_TEXT_MAX = 4096,
 };
@@ -110,6 +111,7 @@ bool mover_rekey_init(struct mover *mover, const struct item_space *space, struc
     mover->to = &definition_fields(mover->placed)->key;
     mover->conflicts = memory_alloc_zero(
         memory_array_size(MOVER_CONFLICTS_MAX + 1, sizeof(struct mover_conflict)));
+    mover->sums_cached = true; /* of a mover before */
     mover->taken = memory_alloc_zero(memory_array_size(TAKEN_MAX, sizeof(uint64_t)));
     for (size_t i = 0; i < mover->target_count; i++) {
         struct mover_target *target = &mover->targets[i];
@@ -245,6 +247,7 @@ static bool conflict_note(struct mover *mover, const struct mover_source *source
     mover_op_add(mover, &mover->targets[0],
                  (struct engine_op){ENGINE_PUT, conflict_key(mover, carried->number),
                                     slice_of(value, 4 + text.len)});
+    mover->gathered += CONFLICT_KEY + 4 + text.len;
     return true;
 }
 
@@ -344,17 +347,52 @@ static void delta_add(struct mover *mover, struct mover_target *target, struct c
 static void part_gather(struct mover *mover, struct mover_target *target,
                         const struct commit_part *part)
 {
-    for (size_t i = 0; i < part->op_count; i++)
+    for (size_t i = 0; i < part->op_count; i++) {
         mover_op_add(mover, target, part->ops[i]);
+        mover->gathered += part->ops[i].key.len + part->ops[i].value.len;
+    }
     for (size_t i = 0; i < part->delta_count; i++)
         delta_add(mover, target, part->deltas[i]);
 }
 
-static bool flush(struct mover *mover, struct error *err)
+static void taken_clear(struct mover *mover)
 {
     memset(mover->taken, 0, TAKEN_MAX * sizeof *mover->taken);
     mover->taken_count = 0;
+}
+
+static bool is_only_put(const struct mover *mover)
+{
+    for (size_t t = 0; t < mover->target_count; t++)
+        for (size_t i = 0; i < mover->targets[t].op_count; i++)
+            if (mover->targets[t].ops[i].kind != ENGINE_PUT)
+                return false;
+    return true;
+}
+
+static bool flush(struct mover *mover, struct error *err)
+{
+    taken_clear(mover);
+    mover->gathered = 0;
+    if (mover->loads) {
+        assert(is_only_put(mover));
+        return mover_counters_reread(mover, err) && mover_targets_load(mover, err);
+    }
+    for (size_t i = 0; i < mover->target_count; i++)
+        mover->sums_cached |= mover->targets[i].delta_count > 0;
     return mover_targets_write(mover, err);
+}
+
+/* A chunk that is done again may have something to remove. So the rest of it goes through the
+ * committer, behind what was gathered of those before it. */
+static bool loads_end(struct mover *mover, struct error *err)
+{
+    if (!mover->loads)
+        return true;
+    if (mover->gathered && !flush(mover, err))
+        return false;
+    mover->loads = false;
+    return true;
 }
 
 /* Was the key written since the last flush? By its hash: at worst there is a flush too many. */
@@ -513,7 +551,7 @@ static bool holder_take(struct mover *mover, struct mover_target *target, struct
     if (value.found != ENGINE_FOUND)
         return error_set(err, ERROR_STORE_CORRUPT, "a number leads to no item");
     found.holder = target;
-    if (!item_decode(item_key, value.bytes, &found.held, err))
+    if (!loads_end(mover, err) || !item_decode(item_key, value.bytes, &found.held, err))
         return false;
     if (!is_misplaced(&found)) {
         *carried = found;
@@ -592,6 +630,8 @@ static bool item_put(struct mover *mover, const struct mover_source *source,
     if (carried->new.obstacle == MOVER_FINE && !copy_put(mover, carried, err))
         return false;
     if (carried->new.obstacle == MOVER_FINE) {
+        if (conflict_find(mover, carried->number) && !loads_end(mover, err))
+            return false;
         conflict_drop(mover, carried->number);
         return true;
     }
@@ -607,8 +647,8 @@ static bool items_sync(struct mover *mover, const struct mover_source *source, e
 {
     bool removed = false;
 
-    memset(mover->taken, 0, TAKEN_MAX * sizeof *mover->taken);
-    mover->taken_count = 0;
+    if (!mover->gathered)
+        taken_clear(mover);
     for (size_t i = 0; i < count; i++)
         if (list[i].there && !new_make(mover, &list[i], err))
             return false;
@@ -696,20 +736,42 @@ static bool chunk_read(struct mover *mover, struct mover_source *source, struct 
     return true;
 }
 
+/* Through the committer, each chunk is a commit. */
+static bool is_enough(const struct mover *mover)
+{
+    size_t max = LOADS * mover->load_bytes;
+
+    return !mover->loads || mover->gathered >= max ||
+           arena_used(mover->arena) + arena_used(mover->values) >= 4 * max;
+}
+
+/* What was gathered, and behind it, if it was loaded, how far that is. */
+static bool copied_write(struct mover *mover, const struct mover_source *source, struct error *err)
+{
+    bool fine = true;
+
+    if (mover->loads)
+        fine = flush(mover, err);
+    mover->loads = false;
+    mover_progress_add(mover, source);
+    return fine && flush(mover, err);
+}
+
 bool mover_rekey_copy(struct mover *mover, struct mover_source *source, struct error *err)
 {
     struct carried *list = NULL;
     size_t count = 0;
 
-    mover_gather(mover);
+    mover->loads = mover_targets_can_load(mover);
+    if (!mover->gathered)
+        mover_gather(mover);
     if (!chunk_read(mover, source, &list, &count, err) ||
         !items_sync(mover, source, LOOK_WHERE_IT_BELONGS, list, count, err))
         return false;
     for (size_t i = 0; i < count; i++)
         mover->figures.bytes += list[i].item.key.len + list[i].item.document.len;
     mover->figures.items += count;
-    mover_progress_add(mover, source);
-    return flush(mover, err);
+    return (!source->copied && !is_enough(mover)) || copied_write(mover, source, err);
 }
 
 /* --- Catching up ----------------------------------------------------------------------------- */
@@ -783,6 +845,7 @@ bool mover_rekey_keys(struct mover *mover, struct mover_source *source,
     size_t items = 0;
     bool taken;
 
+    mover->gathered = 0; /* by the rounds before, and written */
     for (size_t i = 0; i < count; i++) {
         if (!key_take(mover, source, snapshot, keys[i], &carried, &taken, err))
             return false;
@@ -801,6 +864,7 @@ bool mover_rekey_again(struct mover *mover, struct mover_source *source,
     struct carried *list = NULL, carried;
     size_t count = 0;
 
+    mover->gathered = 0;
     for (size_t i = 0; i < mover->conflict_count; i++) {
         if (mover->conflicts[i].source != source->plan.id)
             continue;

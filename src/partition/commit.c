@@ -26,6 +26,7 @@ struct commit *commit_new(const struct commit_options *options)
     commit->engine = options->engine;
     commit->clock = options->clock ? options->clock : &clock_system;
     commit->log = options->log;
+    commit->bell = options->bell;
     commit->times = options->times;
     if (commit->times)
         commit->member = commit_clock_join(commit->times);

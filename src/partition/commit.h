@@ -13,6 +13,7 @@
  * One thread does all that needs an order; submitting takes no lock. */
 #pragma once
 
+#include "base/bell.h"
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "partition/commit_clock.h"
@@ -26,6 +27,7 @@ struct commit_options {
     struct commit_clock *times; /* shared with other committers, borrowed; NULL: batches have no
                                  * part for the history */
     struct log *log;            /* borrowed; NULL: silent */
+    struct bell *bell;          /* rung when something was committed; borrowed; NULL: none */
     size_t queue_max;           /* batches waiting; above it ERROR_BUSY; 0: 65536 */
     size_t group_bytes_max;     /* of one engine batch; 0: 8 MB */
     size_t recent_keys_max;     /* remembered for validation; 0: 65536 */
@@ -128,6 +130,11 @@ NODISCARD bool commit_run(struct commit *commit, struct commit_batch *batch, str
 NODISCARD bool commit_partition_open(struct commit *commit, uint32_t partition, uint64_t epoch,
                                      struct error *err);
 void commit_partition_close(struct commit *commit, uint32_t partition);
+
+/* Of a store that has lost what was acknowledged, before the partition is opened: LSNs and item
+ * numbers go on above whatever was given out, so that none is given twice. */
+NODISCARD bool commit_partition_renumber(struct engine *engine, uint32_t partition, uint64_t epoch,
+                                         struct error *err);
 
 /* Is it open, under this epoch or a higher one? */
 bool commit_partition_is_open(struct commit *commit, uint32_t partition, uint64_t epoch);

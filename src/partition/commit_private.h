@@ -48,6 +48,7 @@ struct commit {
     unsigned member;            /* of it */
     bool timed;                 /* the group has parts for the history: begun, and not ended yet */
     struct log *log;
+    struct bell *bell; /* NULL: none */
     size_t queue_max, group_bytes_max;
     bool validation_off;
 

@@ -574,7 +574,8 @@ static void group_count(struct commit *commit, const struct batch_list *group)
 static void group_failed(struct commit *commit, struct batch_list *group, const struct error *err)
 {
     bool nothing_written = err->code == ERROR_STORE_FULL || err->code == ERROR_STORE_UNAVAILABLE ||
-                           err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED;
+                           err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
+                           err->code == ERROR_STORE_LOST || err->code == ERROR_STORE_UNREPLICATED;
 
     for (struct commit_batch *batch = group->first; batch; batch = batch->next) {
         batch->err = *err;
@@ -631,4 +632,6 @@ void commit_group_run(struct commit *commit, struct commit_batch **queue)
         times_settle(commit);
     list_done(commit, &group, written);
     list_done(commit, &refused, false);
+    if (written)
+        bell_ring(commit->bell);
 }

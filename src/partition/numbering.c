@@ -325,3 +325,27 @@ bool commit_partitions_reload(struct commit *commit, struct error *err)
     }
     return true;
 }
+
+/* The era is above whatever was given out and lost, since a partition numbers some 10^12 commits in
+ * one. An item takes one number of the counter at most for each commit that was lost. */
+bool commit_partition_renumber(struct engine *engine, uint32_t id, uint64_t epoch,
+                               struct error *err)
+{
+    enum { COUNTER_STEP = 1 << 20 };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct commit_numbers numbers = {.source = id};
+    struct partition partition = {0};
+    struct engine_value value;
+    struct engine_op op = {.kind = ENGINE_PUT, .key = commit_meta_key()};
+    struct engine_section section = {.partition = id, .epoch = epoch, .ops = &op, .count = 1};
+
+    if (!engine_get(engine, NULL, id, commit_meta_key(), ENGINE_READ_ANY, arena, &value, err) ||
+        (value.found == ENGINE_FOUND && !meta_decode(value.bytes, &numbers, err)))
+        return false;
+    numbers.lsn = partition_lsn_in(partition_lsn_era(numbers.lsn) + 1, numbers.lsn);
+    numbers.counter += COUNTER_STEP;
+    partition.now = numbers;
+    commit_meta_encode(&partition);
+    op.value = slice_of(partition.meta, COMMIT_META_LEN);
+    return engine_write(engine, &section, 1, err);
+}

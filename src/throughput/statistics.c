@@ -9,7 +9,7 @@
  * Keys are compared by a 64-bit hash. The history of a key is allocated when it outlives its first
  * minute: with evenly used keys the positions change hands all the time and none does. At most
  * 256 x (2.4 KB of history + the key), in practice some tens of KB per partition. */
-#include "throughput/statistics.h"
+#include "throughput/statistics_all.h"
 
 #include "base/memory.h"
 #include "base/thread.h"
@@ -48,6 +48,8 @@ struct statistics {
     struct ring totals;
     struct ring before; /* of partitions whose keys it has got */
     int64_t since_ms;   /* -1: not yet */
+    struct statistics_numbers all;
+    int64_t refused_cru;
     struct statistics_times times[STATISTICS_TIMES_MINUTES]; /* minute modulo their number */
     uint32_t keys_max, count;
     struct followed *followed;
@@ -222,6 +224,7 @@ void statistics_record(struct statistics *statistics, const struct statistics_ev
         int64_t minute = minute_advance(statistics, now_ms);
 
         statistics_numbers_add(&statistics->totals.minutes[minute % STATISTICS_MINUTES], &numbers);
+        statistics_numbers_add(&statistics->all, &numbers);
         if (!event->throttled)
             times_count(statistics, minute, event->time_us);
         if (event->key.data)
@@ -580,4 +583,22 @@ int64_t statistics_since_ms(struct statistics *statistics, int64_t now_ms)
         since_ms = statistics->since_ms;
     }
     return since_ms;
+}
+
+void statistics_all(struct statistics *statistics, struct statistics_numbers *ret_numbers,
+                    int64_t *ret_refused_cru)
+{
+    WITH_LOCK (&statistics->lock) {
+        *ret_numbers = statistics->all;
+        *ret_refused_cru = statistics->refused_cru;
+    }
+}
+
+void statistics_refused(struct statistics *statistics, struct slice key, int64_t price_cru,
+                        int64_t now_ms)
+{
+    statistics_record(statistics, &(struct statistics_event){.key = key, .throttled = true},
+                      now_ms);
+    WITH_LOCK (&statistics->lock)
+        statistics->refused_cru = saturated_add(statistics->refused_cru, price_cru);
 }
