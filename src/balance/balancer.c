@@ -2,7 +2,7 @@
  * no node drains, no container has rules, no rebalance is on. */
 #include "balance/balancer_private.h"
 
-enum { PAUSE_MS = 1000, MOVES_MAX = 4, QUIET_LOOKS = 10 };
+enum { PAUSE_MS = 1000, IDLE_MS = 15000, MOVES_MAX = 4, QUIET_LOOKS = 10 };
 
 /* --- Problems -------------------------------------------------------------------------------- */
 
@@ -157,12 +157,12 @@ static bool any_rules(struct balancer *balancer)
     return any;
 }
 
-static bool is_wanted(struct balancer *balancer, const struct node_table *table)
+static bool nodes_are_to_change(const struct node_table *table)
 {
     for (size_t i = 0; i < table->count; i++)
         if (table->list[i].draining)
             return true;
-    return table->rebalancing || any_rules(balancer);
+    return table->rebalancing;
 }
 
 static bool look(struct balancer *balancer, bool rebalancing, size_t *ret_begun, struct error *err)
@@ -199,7 +199,8 @@ bool balancer_round(struct balancer *balancer, size_t *ret_begun, struct error *
 
     *ret_begun = 0;
     WITH_LOCK (&balancer->round_lock) {
-        if (!is_wanted(balancer, table))
+        balancer->waiting = nodes_are_to_change(table);
+        if (!balancer->waiting && !any_rules(balancer))
             WITH_LOCK (&balancer->lock)
                 balancer->status.problem_count = 0;
         else if (clock_read_monotonic_ms(balancer->clock) >= balancer->quiet_until_ms)
@@ -211,30 +212,28 @@ bool balancer_round(struct balancer *balancer, size_t *ret_begun, struct error *
 /* --- The thread ------------------------------------------------------------------------------ */
 
 /* False: stop. */
-static bool balancer_wait(struct balancer *balancer)
+static bool balancer_wait(struct balancer *balancer, bool fine)
 {
-    int64_t until = clock_monotonic_ms() + balancer->options.pause_ms;
-    bool go_on = false;
+    bool waiting = false;
 
-    WITH_LOCK (&balancer->lock) {
-        while (!balancer->stopping && !balancer->woken &&
-               condition_wait_until(&balancer->wake, &balancer->lock, until))
-            ;
-        balancer->woken = false;
-        go_on = !balancer->stopping;
-    }
-    return go_on;
+    WITH_LOCK (&balancer->round_lock)
+        waiting = balancer->waiting;
+    return sleeper_sleep(&balancer->sleeper, balancer->options.pause_ms,
+                         waiting || !fine ? 0 : clock_monotonic_ms() + IDLE_MS);
 }
 
 static void balancer_main(void *context)
 {
     struct balancer *balancer = context;
+    bool fine = false;
 
-    while (balancer_wait(balancer)) {
+    while (balancer_wait(balancer, fine)) {
         struct error err;
         size_t begun;
 
-        if (!balancer_round(balancer, &begun, &err))
+        sleeper_listen(&balancer->sleeper);
+        fine = balancer_round(balancer, &begun, &err);
+        if (!fine)
             log_error(balancer->options.log, "a look at the balance failed", &err);
     }
 }
@@ -243,10 +242,7 @@ void balancer_wake(struct balancer *balancer)
 {
     WITH_LOCK (&balancer->round_lock)
         balancer->quiet_until_ms = 0;
-    WITH_LOCK (&balancer->lock) {
-        balancer->woken = true;
-        condition_signal(&balancer->wake);
-    }
+    sleeper_wake(&balancer->sleeper);
 }
 
 struct balancer *balancer_new(const struct balancer_options *options)
@@ -261,7 +257,7 @@ struct balancer *balancer_new(const struct balancer_options *options)
         balancer->options.moves_max = MOVES_MAX;
     mutex_init(&balancer->round_lock);
     mutex_init(&balancer->lock);
-    condition_init(&balancer->wake);
+    sleeper_init(&balancer->sleeper, options->bell);
     if (!options->by_hand)
         thread_start(&balancer->thread, "balancer", balancer_main, balancer);
     return balancer;
@@ -271,13 +267,10 @@ void balancer_free(struct balancer *balancer)
 {
     if (!balancer)
         return;
-    WITH_LOCK (&balancer->lock) {
-        balancer->stopping = true;
-        condition_signal(&balancer->wake);
-    }
+    sleeper_stop(&balancer->sleeper);
     if (!balancer->options.by_hand)
         thread_join(&balancer->thread);
-    condition_done(&balancer->wake);
+    sleeper_done(&balancer->sleeper);
     mutex_done(&balancer->lock);
     mutex_done(&balancer->round_lock);
     memory_free(balancer);

@@ -22,7 +22,8 @@ struct balancer_options {
     struct meters *meters;     /* for heat; NULL: none */
     const struct clock *clock; /* NULL: the system's */
     struct log *log;           /* NULL: silent */
-    int64_t pause_ms;          /* between looks; 0: 1000 */
+    struct bell *bell;         /* rung by commits; borrowed. NULL: looks never wait for it */
+    int64_t pause_ms;          /* between looks while things happen; 0: 1000 */
     size_t moves_max;          /* migrations at a time; 0: 4 */
     bool by_hand;              /* no thread: the test calls balancer_round */
 };

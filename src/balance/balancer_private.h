@@ -2,19 +2,19 @@
 #pragma once
 
 #include "balance/balancer.h"
+#include "base/bell.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "catalogue/node.h"
 
 struct balancer {
     struct balancer_options options;
     const struct clock *clock;
+    struct sleeper sleeper;
     struct mutex round_lock; /* one look at a time */
+    bool waiting;            /* under it: nodes are to change, whatever is committed */
     int64_t quiet_until_ms;  /* under it: nothing was to be done, and looking is not cheap */
 
     struct mutex lock; /* under it: the rest */
-    struct condition wake;
-    bool stopping, woken;
     struct balancer_status status;
     struct thread thread;
 };

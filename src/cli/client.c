@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/client_socket.h"
 #include "cli/local.h"
+#include "cli/profile.h"
 #include "document/json.h"
 #include "document/json_number.h"
 #include "front/signature.h"
@@ -46,7 +47,10 @@ void cli_client_help(void)
         "                       what the environment says as for `orrery serve`, where the\n"
         "                       server that runs here has them, $XDG_DATA_HOME/orrery, or\n"
         "                       ~/.local/share/orrery\n"
-        "  --dev                the public emulator key, for a server started with --dev\n"
+        "  --dev                the public emulator key, for a server started with --dev;\n"
+        "                       ORRERY_DEV=true says the same\n"
+        "  --profile NAME       what the file ~/.config/orrery/profiles says of this server;\n"
+        "                       ORRERY_PROFILE says the same. Options win over it\n"
         "  --ca FILE            certificates (PEM) to trust besides the system's\n"
         "  --format FORMAT      table, or json: the server's answer as it is; short: --json\n"
         "  -h, --help           this text\n");
@@ -69,6 +73,10 @@ bool cli_client_take(struct cli_client_options *options, int option, const char 
 
     if (option == CLI_CLIENT_OPTION_FORMAT)
         return cli_format_take(value, &options->json);
+    if (option == CLI_CLIENT_OPTION_PROFILE) {
+        options->profile = value;
+        return true;
+    }
     if (place < 0 || option > CLI_CLIENT_OPTION_FORMAT)
         return false;
     if (place < (int)ARRAY_LEN(texts))
@@ -230,18 +238,45 @@ static bool account_take(struct cli_client *client, const char *account, struct 
            error_set(err, ERROR_CONFIGURATION, "the name given with --account is too long");
 }
 
-bool cli_client_new(const struct cli_client_options *options, struct cli_client **ret_client,
+static const char *variable_get(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && value[0] ? value : NULL;
+}
+
+/* What was not given comes from the environment, and what that leaves open from the profile. */
+static bool options_complete(struct cli_client_options *options, struct arena *arena,
+                             struct error *err)
+{
+    const char *profile = options->profile ? options->profile : variable_get("ORRERY_PROFILE");
+    const char *dev = variable_get("ORRERY_DEV");
+
+    if (!options->endpoint)
+        options->endpoint = variable_get("ORRERY_ENDPOINT");
+    if (dev && strcmp(dev, "true") != 0 && strcmp(dev, "false") != 0)
+        return error_set(err, ERROR_CONFIGURATION,
+                         "the variable ORRERY_DEV takes true or false, not \"%s\"", dev);
+    options->dev = options->dev || (dev && strcmp(dev, "true") == 0);
+    /* a server that was named is not the one of [default], nor is its key */
+    if (!profile && (options->endpoint || options->directory))
+        return true;
+    return cli_profile_apply(profile, options, arena, err);
+}
+
+bool cli_client_new(const struct cli_client_options *given, struct cli_client **ret_client,
                     struct error *err)
 {
     CLEANUP(cli_client_free) struct cli_client *client = MEMORY_NEW(struct cli_client);
     CLEANUP(settings_free) struct settings *settings = settings_new();
-    const char *variable = getenv("ORRERY_ENDPOINT");
-    const char *endpoint = options->endpoint         ? options->endpoint
-                           : variable && variable[0] ? variable
-                                                     : NULL;
+    struct cli_client_options completed = *given, *options = &completed;
+    const char *endpoint;
     struct cli_local local;
 
     client->cancel = -1;
+    if (!options_complete(options, settings->arena, err))
+        return false;
+    endpoint = options->endpoint;
     if (!cli_local_find(endpoint, options->directory, settings, &local, err) ||
         !endpoint_parse(client, slice_of_text(local.endpoint), err) ||
         !key_find(client, options, &local, err) ||
@@ -492,7 +527,8 @@ bool cli_client_send(struct cli_client *client, const struct cli_request *reques
                answer_receive(client->link, &reply, &answer, &open, err);
     if (!received || !open)
         cli_link_close(TAKE(client->link));
-    if (!received || !document_of(answer.text, arena, &answer.document, err))
+    if (!received || ((!request->bytes || answer.status >= 400) &&
+                      !document_of(answer.text, arena, &answer.document, err)))
         return false;
     answer.head = arena_copy(arena, answer.head);
     answer.text = arena_copy(arena, answer.text);

@@ -18,13 +18,15 @@ struct cli_client_options {
     const char *key_file;  /* --key-file */
     const char *directory; /* --directory */
     const char *ca;        /* --ca */
-    bool dev;              /* --dev */
+    bool dev;              /* --dev, ORRERY_DEV=true */
+    const char *profile;   /* --profile, ORRERY_PROFILE (cli/profile.h) */
     bool json;             /* --format json, --json: the answer as it came, instead of a table */
 };
 
 enum {
     CLI_CLIENT_OPTION = 2000,
     CLI_CLIENT_OPTION_FORMAT = CLI_CLIENT_OPTION + 7, /* the shell knows more of them */
+    CLI_CLIENT_OPTION_PROFILE,
 };
 
 /* Rows for getopt_long, to stand first in a command's own table; and what --help says of them. */
@@ -36,6 +38,7 @@ enum {
         {"ca", required_argument, NULL, CLI_CLIENT_OPTION + 4},                                    \
         {"dev", no_argument, NULL, CLI_CLIENT_OPTION + 5},                                         \
         {"json", no_argument, NULL, CLI_CLIENT_OPTION + 6},                                        \
+        {"profile", required_argument, NULL, CLI_CLIENT_OPTION_PROFILE},                           \
     {                                                                                              \
         "format", required_argument, NULL, CLI_CLIENT_OPTION_FORMAT                                \
     }
@@ -51,7 +54,7 @@ struct cli_client; /* opaque, owned */
 
 /* Finds out where the server is and which key opens it; nothing is sent yet. An error says what to
  * give. */
-NODISCARD bool cli_client_new(const struct cli_client_options *options,
+NODISCARD bool cli_client_new(const struct cli_client_options *given,
                               struct cli_client **ret_client, struct error *err);
 void cli_client_free(struct cli_client *client); /* NULL is fine; cleanses the key */
 CLEANUP_FN(struct cli_client *, cli_client_free)
@@ -69,6 +72,7 @@ struct cli_request {
     const char *content_type; /* of the body; NULL: application/json */
     struct slice lines;       /* headers besides: "name: value\r\n" for each */
     struct slice body;        /* data NULL: none */
+    bool bytes;               /* a good answer is no JSON: it has no document */
 };
 
 struct cli_answer {

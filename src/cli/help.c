@@ -3,6 +3,7 @@
  * --markdown, so the manual cannot say anything the program does not. */
 #include "cli/cli.h"
 
+#include "cli/page.h"
 #include "front/gremlin/command/ledger.h"
 #include "front/mongo/command/ledger.h"
 #include "front/rest/ledger.h"
@@ -27,6 +28,8 @@ void cli_overview(void)
 void cli_help_help(void)
 {
     printf("Usage: orrery help [TOPIC] [--markdown]\n"
+           "       orrery help man [COMMAND]\n"
+           "       orrery help completion SHELL\n"
            "\n"
            "Topics:\n"
            "  COMMAND    as COMMAND --help\n"
@@ -36,6 +39,8 @@ void cli_help_help(void)
            "  tables     every operation and error code of the Table API\n"
            "  mongo      every command and error code of the MongoDB API\n"
            "  gremlin    every request, format, step and status of the Gremlin API\n"
+           "  man        a manual page, of orrery or of the COMMAND behind it\n"
+           "  completion for the shell behind it: bash, zsh or fish\n"
            "\n"
            "Options:\n"
            "  --markdown  settings, errors, api, tables, mongo or gremlin as a page of\n"
@@ -164,11 +169,33 @@ static int topic_print(const char *topic, bool markdown)
     return CLI_OK;
 }
 
+/* Topics that a word follows. */
+static int page_print(const char *topic, const char *word)
+{
+    CLEANUP(buf_done) struct buf out;
+    const struct cli_command *command = word ? cli_command_find(word) : NULL;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    if (strcmp(topic, "man") == 0 && (command || !word))
+        cli_man_print(command, &out);
+    else if (strcmp(topic, "man") == 0)
+        return cli_fail(CLI_USAGE, "there is no command \"%s\": `orrery help` lists them", word);
+    else if (!word || !cli_completion_print(word, &out))
+        return cli_fail(CLI_USAGE, "completion is for bash, zsh or fish");
+    fwrite(out.data, 1, out.len, stdout);
+    return CLI_OK;
+}
+
+static bool is_followed(const char *topic)
+{
+    return strcmp(topic, "man") == 0 || strcmp(topic, "completion") == 0;
+}
+
 int cli_help(int argc, char **argv)
 {
     static const struct option options[] = {
         {"help", no_argument, NULL, 'h'}, {"markdown", no_argument, NULL, 'm'}, {NULL}};
-    const char *topic = NULL;
+    const char *topic = NULL, *word = NULL;
     bool markdown = false;
 
     /* options may stand before and after the topic */
@@ -185,11 +212,15 @@ int cli_help(int argc, char **argv)
             markdown = true;
         else if (optind == argc)
             break;
+        else if (topic && !word && is_followed(topic))
+            word = argv[optind++];
         else if (topic)
             return cli_fail(CLI_USAGE, "help takes one topic");
         else
             topic = argv[optind++];
     }
+    if (topic && is_followed(topic))
+        return page_print(topic, word);
     if (topic)
         return topic_print(topic, markdown);
     cli_overview();

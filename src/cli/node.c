@@ -34,6 +34,8 @@ void cli_node_help(void)
            "       orrery node remove NAME             forget one that holds nothing\n"
            "       orrery node pause NAME              answer 503 for its partitions\n"
            "       orrery node resume NAME             and serve them again\n"
+           "       orrery node accept-loss NAME        go on without acknowledged writes that a\n"
+           "                                           failover of its server has lost\n"
            "       orrery node rebalance               spread bytes and load over the nodes\n"
            "\n"
            "Options:\n"
@@ -48,7 +50,7 @@ void cli_node_help(void)
            "  --no-wait         of drain and rebalance: do not watch it\n");
     cli_client_help();
     printf("\n"
-           "URL is rocksdb:DIRECTORY, memory: or postgresql://USER:PASSWORD@HOST/DATABASE.\n");
+           "URL is rocksdb:DIRECTORY, memory: or postgresql://USER:PASSWORD@HOST,HOST/DATABASE.\n");
 }
 
 struct node_command {
@@ -105,13 +107,19 @@ static const char *node_path(struct cli_asking *command, const char *verb)
 
 /* --- Showing --------------------------------------------------------------------------------- */
 
+static bool flag_of(struct slice node, const char *name)
+{
+    struct document_value flag = document_undefined();
+
+    (void)document_find(node, slice_of_text(name), &flag);
+    return flag.type == DOCUMENT_BOOL && flag.boolean;
+}
+
 static struct slice flags_text(struct cli_asking *command, struct slice node)
 {
-    struct document_value draining = document_undefined();
     struct slice state = cli_answer_text(node, "state");
 
-    (void)document_find(node, SLICE("draining"), &draining);
-    if (draining.type == DOCUMENT_BOOL && draining.boolean)
+    if (flag_of(node, "draining"))
         return arena_printf(command->arena, "%.*s, draining", SLICE_ARG(state));
     return state;
 }
@@ -171,6 +179,9 @@ static int node_print(struct cli_asking *command, const struct cli_answer *answe
     printf("region      %.*s\nzone        %.*s\ntags        %.*s\n",
            SLICE_ARG(cli_answer_text(node, "region")), SLICE_ARG(cli_answer_text(node, "zone")),
            SLICE_ARG(tags_text(command, node)));
+    if (cli_answer_number(node, "timeline") > 0)
+        printf("primary     on timeline %.0f%s\n", cli_answer_number(node, "timeline"),
+               flag_of(node, "replicated") ? ", replicated" : ", not replicated");
     printf("capacity    %.0f bytes, %.0f%% of them in reserve\n",
            cli_answer_number(node, "capacity"), cli_answer_number(node, "reserve"));
     printf("partitions  %.0f\nbytes       %.0f\nRU/s        %.2f\nwent down   %.0f time%s\n",
@@ -293,6 +304,11 @@ static int node_resume(struct cli_asking *command)
 static int node_undrain(struct cli_asking *command)
 {
     return verb_post(command, "undrain");
+}
+
+static int node_accept_loss(struct cli_asking *command)
+{
+    return verb_post(command, "accept-loss");
 }
 
 /* --- Watching -------------------------------------------------------------------------------- */
@@ -464,6 +480,7 @@ static const struct cli_verb verbs[] = {
     {"remove", 1, 1, "remove NAME", node_remove},
     {"pause", 0, 1, "pause NAME", node_pause},
     {"resume", 0, 1, "resume NAME", node_resume},
+    {"accept-loss", 1, 1, "accept-loss NAME", node_accept_loss},
     {"rebalance", 0, 0, "rebalance [--plan]", node_rebalance},
 };
 

@@ -263,7 +263,8 @@ static void waits_say(struct promote *promote, struct slice reason)
     fprintf(stderr, "waits: %s\n", promote->waits_for);
 }
 
-/* The isolation is watched like any other migration; what follows takes a moment. */
+/* The isolation is watched like any other migration, but for whoever wants JSON, which is one
+ * answer; what follows takes a moment. */
 static int follow(struct promote *promote, struct slice key)
 {
     const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
@@ -283,7 +284,7 @@ static int follow(struct promote *promote, struct slice key)
             return CLI_OK;
         }
         migration = cli_answer_inside(promotion, "migration");
-        if (document_count(migration)) {
+        if (document_count(migration) && !promote->command.options.json) {
             code = cli_partition_watch(&promote->command, cli_answer_text(migration, "id"));
             if (code != CLI_OK)
                 return code;

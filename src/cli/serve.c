@@ -2,6 +2,8 @@
  * since the command line wins over the file and the environment wherever it names the file. */
 #include "cli/cli.h"
 
+#include "base/log_kept.h"
+
 #include "base/log.h"
 #include "server/server.h"
 
@@ -186,6 +188,7 @@ static int serve(const struct settings *settings)
     struct error err;
     bool drained;
 
+    log_keep(log, (size_t)settings->log_kept);
     buf_init(&text, BUF_DEFAULT_MAX);
     server_signals_block();
     if (!server_new(settings, log, &server, &err))

@@ -237,3 +237,28 @@ NODISCARD bool index_definition_entries(const struct index_definition *definitio
 NODISCARD bool index_definition_claims(const struct index_definition *definition, struct slice item,
                                        struct arena *arena, struct index_entry **ret_claims,
                                        size_t *ret_count, struct error *err);
+
+/* Called with the values of each entry of an item, one for each part: as the item has them, and in
+ * the form that the definition compares, which is another where it has a collation. Both are good
+ * during the call. */
+struct index_visitor {
+    void (*entry)(void *self, const struct document_value *values,
+                  const struct document_value *forms);
+    void *self;
+};
+
+/* Visits the entries that an item has by a definition of paths, in no order, one or more times
+ * each. ERROR_TOO_LARGE, as of index_entries. */
+NODISCARD bool index_definition_visit(const struct index_definition *definition, struct slice item,
+                                      struct arena *arena, const struct index_visitor *visitor,
+                                      struct error *err);
+
+/* Appends what stands behind the prefix of an entry with these values. Of a bound it ends at the
+ * first value that was cut, and true tells so: what is before it is not known to be in. */
+bool index_definition_key(const struct index_definition *definition,
+                          const struct document_value *forms, bool is_bound, struct buf *out);
+
+/* Which entry comes first, by whole values. */
+int index_definition_compare(const struct index_definition *definition,
+                             const struct document_value *forms,
+                             const struct document_value *other);

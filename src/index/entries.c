@@ -45,6 +45,7 @@ static void walk_init(struct index_walk *w, struct slice item, struct arena *are
     w->full = INDEX_FULL_NOT;
     w->claims = false;
     w->arrays = NULL;
+    w->visitor = NULL;
     w->entries = ARENA_ARRAY(arena, struct index_entry, w->capacity);
 }
 
@@ -100,6 +101,20 @@ bool index_definition_claims(const struct index_definition *definition, struct s
     walk_init(&w, item, arena);
     w.claims = true;
     return definition_walk(&w, definition, item, err) && sorted(&w, ret_claims, ret_count, err);
+}
+
+bool index_definition_visit(const struct index_definition *definition, struct slice item,
+                            struct arena *arena, const struct index_visitor *visitor,
+                            struct error *err)
+{
+    struct index_entry *none;
+    struct index_walk w;
+    size_t count;
+
+    assert(definition->kind == &index_kind_ordered);
+    walk_init(&w, item, arena);
+    w.visitor = visitor;
+    return definition_walk(&w, definition, item, err) && sorted(&w, &none, &count, err);
 }
 
 /* --- Writing entries ------------------------------------------------------------------------- */

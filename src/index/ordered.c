@@ -83,6 +83,33 @@ static bool put_claim(const struct index_definition *definition, const struct pl
     return true;
 }
 
+/* The value of one part, the way it goes. True when it was cut. */
+static bool append_part(const struct index_definition *definition, size_t part,
+                        const struct document_value *value, struct buf *out)
+{
+    size_t at = out->len;
+    bool cut = document_key_append_cut(definition->order, value, INDEX_VALUE_MAX, out);
+
+    for (; definition->parts[part].descending && at < out->len; at++)
+        out->data[at] = (uint8_t)~out->data[at];
+    return cut;
+}
+
+static bool visit_entry(const struct index_definition *definition, const struct place *places,
+                        struct index_walk *w)
+{
+    struct document_value values[INDEX_PARTS_MAX], forms[INDEX_PARTS_MAX];
+
+    for (size_t i = 0; i < definition->part_count; i++) {
+        values[i] = places[i].value;
+        forms[i] = index_walk_collate(w, &values[i]);
+        index_walk_work(w, index_value_work(&values[i]));
+    }
+    if (!w->full)
+        w->visitor->entry(w->visitor->self, values, forms);
+    return true;
+}
+
 static bool put_entry(const struct index_definition *definition, const struct place *places,
                       struct index_walk *w, struct error *err)
 {
@@ -93,6 +120,8 @@ static bool put_entry(const struct index_definition *definition, const struct pl
         present += !places[i].missing;
     if (definition->sparse && !present)
         return true;
+    if (w->visitor)
+        return visit_entry(definition, places, w);
     if (w->claims)
         return put_claim(definition, places, w);
     begin = index_walk_begin(w, definition->prefix.len + count * INDEX_VALUE_MAX + INDEX_KEY_SLACK);
@@ -100,19 +129,43 @@ static bool put_entry(const struct index_definition *definition, const struct pl
     for (size_t i = 0; i < count; i++) {
         const struct index_part *part = &definition->parts[i];
         struct document_value value = index_walk_collate(w, &places[i].value);
-        size_t at = w->out.len;
 
         index_walk_work(w, index_value_work(&value));
         if (part->hashed && !value_hash(w, &value, err)) {
             w->out.len = begin;
             return false;
         }
-        document_key_append_cut(definition->order, &value, INDEX_VALUE_MAX, &w->out);
-        for (; part->descending && at < w->out.len; at++)
-            w->out.data[at] = (uint8_t)~w->out.data[at];
+        (void)append_part(definition, i, &value, &w->out);
     }
     index_walk_end(w, begin);
     return true;
+}
+
+bool index_definition_key(const struct index_definition *definition,
+                          const struct document_value *forms, bool is_bound, struct buf *out)
+{
+    assert(definition->kind == &index_kind_ordered);
+    for (size_t i = 0; i < definition->part_count; i++) {
+        bool hashed = definition->parts[i].hashed;
+        struct document_value hash =
+            hashed ? index_value_hash(definition->order, &forms[i]) : document_undefined();
+
+        if (append_part(definition, i, hashed ? &hash : &forms[i], out) && is_bound)
+            return true;
+    }
+    return false;
+}
+
+int index_definition_compare(const struct index_definition *definition,
+                             const struct document_value *forms, const struct document_value *other)
+{
+    for (size_t i = 0; i < definition->part_count; i++) {
+        int compared = document_compare(definition->order, &forms[i], &other[i]);
+
+        if (compared)
+            return definition->parts[i].descending ? -compared : compared;
+    }
+    return 0;
 }
 
 /* --- Walking --------------------------------------------------------------------------------- */

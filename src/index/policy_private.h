@@ -142,6 +142,8 @@ struct index_walk {
     enum index_full full;
     struct index_arrays *arrays; /* arrays are noted, nothing is put; NULL: the other way round */
     bool claims;                 /* whole values are put, without the definition's prefix */
+    const struct index_visitor
+        *visitor; /* values are shown to it, nothing is put; NULL: to nobody */
     struct index_path path;
 };
 

@@ -320,11 +320,17 @@ static struct process *take_now(struct script_pool *pool, struct slice domain,
     }
 }
 
+/* Is a worker being started, or about to be? The lock is held. */
+static bool is_starting(const struct script_pool *pool)
+{
+    return (start_due(pool) && !pool->start_streak) ||
+           pool->total > pool->busy + pool->idle_count + pool->spare_count;
+}
+
 /* An idle worker of another domain makes room, unless one is being started already. */
 static void room_make(struct script_pool *pool, struct process **ret_gone)
 {
-    if (pool->total >= pool->options.workers_max && pool->idle &&
-        pool->total == pool->busy + pool->idle_count + pool->spare_count)
+    if (pool->total >= pool->options.workers_max && pool->idle && !is_starting(pool))
         process_discard(idle_evict(pool), ret_gone);
     condition_signal(&pool->wanted);
 }
@@ -339,6 +345,7 @@ static bool take_waiting(struct script_pool *pool, const struct waiter *waiter, 
 
     for (;;) {
         bool turn = is_turn(pool, waiter);
+        int64_t until_ms;
 
         if (turn && (*ret_process = take_now(pool, domain, ret_gone)))
             return true;
@@ -348,8 +355,11 @@ static bool take_waiting(struct script_pool *pool, const struct waiter *waiter, 
         }
         if (turn)
             room_make(pool, ret_gone);
-        if (!condition_wait_until(&pool->changed, &pool->lock, deadline_ms) &&
-            clock_monotonic_ms() >= deadline_ms)
+        /* Nobody is before it where one is on its way: however long a busy machine takes to start
+         * it, that is no sign of too many scripts. */
+        until_ms = turn && is_starting(pool) ? deadline_ms + START_MS : deadline_ms;
+        if (!condition_wait_until(&pool->changed, &pool->lock, until_ms) &&
+            clock_monotonic_ms() >= until_ms)
             return pool->start_streak && pool->total == 0
                        ? (*err = pool->start_failure, false)
                        : error_set(err, ERROR_BUSY,

@@ -4,12 +4,48 @@
 #include "server/server_private.h"
 
 #include "catalogue/node.h"
+#include "server/file.h"
+
+#include <limits.h>
+#include <openssl/crypto.h>
+
+enum { FILE_BYTES_MAX = 256 * 1024 };
 
 static void settings_append(void *context, struct buf *out)
 {
     const struct server *server = context;
 
     settings_print_json(server->settings, out);
+}
+
+/* One front that listens. */
+static void front_append(const struct metrics_front *front, struct buf *out)
+{
+    const struct net_listener *listener = atomic_load(&front->listener);
+    char address[NET_ADDRESS_TEXT_SIZE];
+    struct net_listener_metrics metrics;
+
+    if (!listener)
+        return;
+    net_listener_metrics(listener, &metrics);
+    net_address_text(net_listener_address(listener), address);
+    buf_printf(out,
+               "%s{\"front\":\"%s\",\"address\":\"%s\",\"open\":%llu,\"accepted\":%llu,"
+               "\"refused\":%llu,\"tlsHandshakes\":%llu,\"tlsFailures\":%llu,\"bytesIn\":%llu,"
+               "\"bytesOut\":%llu,\"acceptPauses\":%llu}",
+               out->data[out->len - 1] == '[' ? "" : ",", front->name, address,
+               (unsigned long long)metrics.open, (unsigned long long)metrics.accepted,
+               (unsigned long long)metrics.refused, (unsigned long long)metrics.tls_handshakes,
+               (unsigned long long)metrics.tls_failures, (unsigned long long)metrics.bytes_in,
+               (unsigned long long)metrics.bytes_out, (unsigned long long)metrics.accept_pauses);
+}
+
+static void connections_append(void *context, struct buf *out)
+{
+    const struct server *server = context;
+
+    for (size_t i = 0; i < ARRAY_LEN(server->probes.sources.fronts); i++)
+        front_append(&server->probes.sources.fronts[i], out);
 }
 
 /* Before its store is opened, which may be one that is open already. */
@@ -74,14 +110,40 @@ static bool keys_changed(void *context, struct error *err)
     return written;
 }
 
+/* Where there is a directory. Without one the authority is a note of the catalogue, which is in
+ * every backup. */
+static void files_append(void *context, struct buf *out)
+{
+    static const char *const names[] = {"tls/ca.pem", "tls/ca.key"};
+    const struct server *server = context;
+    const char *directory = nodes_directory(server->nodes);
+
+    for (size_t i = 0; directory && i < ARRAY_LEN(names); i++) {
+        CLEANUP(buf_done) struct buf file;
+        char path[PATH_MAX];
+        struct error ignored;
+        int length = snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+
+        buf_init(&file, FILE_BYTES_MAX);
+        if (length < 0 || (size_t)length >= sizeof path || !server_file_read(path, &file, &ignored))
+            continue;
+        buf_append(out, names[i], strlen(names[i]) + 1);
+        buf_append_be32(out, (uint32_t)file.len);
+        buf_append_slice(out, buf_slice(&file));
+        OPENSSL_cleanse(file.data, file.len);
+    }
+}
+
 struct admin_hooks server_admin_hooks(struct server *server)
 {
     return (struct admin_hooks){
         .context = server,
         .settings = settings_append,
+        .connections = connections_append,
         .node_add = node_add,
         .node_remove = node_remove,
         .node_name = node_name,
+        .files = files_append,
         .keys_changed = keys_changed,
     };
 }

@@ -91,6 +91,8 @@ static void rest_print(const struct server *server, bool terminal, struct buf *o
     BUF_APPEND(out, "           (");
     certificate_print(server, out);
     BUF_APPEND(out, ")\n");
+    if (server->settings->portal_on)
+        buf_printf(out, "  Portal   %s://%s:%u/_orrery/portal/\n", scheme, host, port);
     key_print(server, terminal, out);
     buf_printf(out, "  NoSQL    AccountEndpoint=%s://%s:%u/;AccountKey=%s;\n", scheme, host, port,
                key_shown(server, terminal));

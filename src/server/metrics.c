@@ -1,25 +1,26 @@
 /* Counters live with whoever counts; here they are only read and named. Names follow Prometheus:
  * base units (seconds, bytes), _total on counters, process_ for what every process has. */
-#include "server/metrics.h"
+#include "server/metrics_private.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "engine/guard.h"
+#include "engine/upkeep.h"
 #include "query/spool/spill.h"
 
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-static void family(struct buf *out, const char *name, const char *type, const char *help)
+void metrics_family(struct buf *out, const char *name, const char *type, const char *help)
 {
     buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void single(struct buf *out, const char *name, const char *type, const char *help,
-                   uint64_t value)
+void metrics_single(struct buf *out, const char *name, const char *type, const char *help,
+                    uint64_t value)
 {
-    family(out, name, type, help);
+    metrics_family(out, name, type, help);
     buf_printf(out, "%s %llu\n", name, (unsigned long long)value);
 }
 
@@ -51,19 +52,21 @@ static void process_print(const struct metrics_sources *sources, struct buf *out
 {
     struct rusage usage;
 
-    family(out, "orrery_build_info", "gauge", "The version that runs.");
+    metrics_family(out, "orrery_build_info", "gauge", "The version that runs.");
     BUF_APPEND(out, "orrery_build_info{version=\"" ORRERY_VERSION "\"} 1\n");
-    family(out, "process_start_time_seconds", "gauge", "When the server started.");
+    metrics_family(out, "process_start_time_seconds", "gauge", "When the server started.");
     buf_printf(out, "process_start_time_seconds %.3f\n", (double)sources->started_ms / 1000);
-    single(out, "process_resident_memory_bytes", "gauge", "Resident memory.", resident_bytes());
-    single(out, "process_open_fds", "gauge", "Open descriptors.", open_descriptors());
+    metrics_single(out, "process_resident_memory_bytes", "gauge", "Resident memory.",
+                   resident_bytes());
+    metrics_single(out, "process_open_fds", "gauge", "Open descriptors.", open_descriptors());
     getrusage(RUSAGE_SELF, &usage);
-    family(out, "process_cpu_seconds_total", "counter", "Processor time in user and system mode.");
+    metrics_family(out, "process_cpu_seconds_total", "counter",
+                   "Processor time in user and system mode.");
     buf_printf(out, "process_cpu_seconds_total %.6f\n",
                (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                    (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-    single(out, "orrery_log_lines_lost_total", "counter", "Log lines nobody took.",
-           log_lost(sources->log));
+    metrics_single(out, "orrery_log_lines_lost_total", "counter", "Log lines nobody took.",
+                   log_lost(sources->log));
 }
 
 /* Figures of all fronts that listen, taken at once so that a family is in one place. */
@@ -82,7 +85,7 @@ struct front_family {
 static void fronts_family(struct buf *out, const struct front_sample *samples, size_t count,
                           const struct front_family *f)
 {
-    family(out, f->name, f->type, f->help);
+    metrics_family(out, f->name, f->type, f->help);
     for (size_t i = 0; i < count; i++)
         if (samples[i].http || f->offset < offsetof(struct front_sample, requests))
             buf_printf(
@@ -166,12 +169,13 @@ static void fronts_print(const struct metrics_front *fronts, struct buf *out)
 
     for (size_t i = 0; i < ARRAY_LEN(families); i++)
         fronts_family(out, samples, count, &families[i]);
-    family(out, "orrery_requests_total", "counter", "Requests by the class of their answer.");
+    metrics_family(out, "orrery_requests_total", "counter",
+                   "Requests by the class of their answer.");
     for (size_t i = 0; i < count; i++)
         if (samples[i].http)
             answers_print(&samples[i], out);
-    family(out, "orrery_request_seconds", "histogram",
-           "From the last byte of a request to its answer.");
+    metrics_family(out, "orrery_request_seconds", "histogram",
+                   "From the last byte of a request to its answer.");
     for (size_t i = 0; i < count; i++)
         if (samples[i].http)
             latency_print(&samples[i], out);
@@ -182,30 +186,32 @@ static void gremlin_print(const struct gremlin *gremlin, struct buf *out)
     struct gremlin_metrics metrics;
 
     gremlin_metrics(gremlin, &metrics);
-    family(out, "orrery_gremlin_requests_total", "counter", "Requests of the Gremlin API by kind.");
+    metrics_family(out, "orrery_gremlin_requests_total", "counter",
+                   "Requests of the Gremlin API by kind.");
     buf_printf(out, "orrery_gremlin_requests_total{kind=\"script\"} %llu\n",
                (unsigned long long)metrics.scripts);
     buf_printf(out, "orrery_gremlin_requests_total{kind=\"bytecode\"} %llu\n",
                (unsigned long long)metrics.bytecodes);
     buf_printf(out, "orrery_gremlin_requests_total{kind=\"authentication\"} %llu\n",
                (unsigned long long)metrics.authentications);
-    single(out, "orrery_gremlin_requests_failed_total", "counter",
-           "Requests of the Gremlin API answered with an error.", metrics.failed);
-    single(out, "orrery_gremlin_results_total", "counter", "Results given by the Gremlin API.",
-           metrics.results);
-    single(out, "orrery_gremlin_sessions", "gauge", "Sessions of the Gremlin API that are open.",
-           metrics.sessions);
-    single(out, "orrery_gremlin_websockets", "gauge", "WebSocket connections that are open.",
-           metrics.wire.open);
-    single(out, "orrery_gremlin_messages_total", "counter", "WebSocket messages received.",
-           metrics.wire.messages);
+    metrics_single(out, "orrery_gremlin_requests_failed_total", "counter",
+                   "Requests of the Gremlin API answered with an error.", metrics.failed);
+    metrics_single(out, "orrery_gremlin_results_total", "counter",
+                   "Results given by the Gremlin API.", metrics.results);
+    metrics_single(out, "orrery_gremlin_sessions", "gauge",
+                   "Sessions of the Gremlin API that are open.", metrics.sessions);
+    metrics_single(out, "orrery_gremlin_websockets", "gauge",
+                   "WebSocket connections that are open.", metrics.wire.open);
+    metrics_single(out, "orrery_gremlin_messages_total", "counter", "WebSocket messages received.",
+                   metrics.wire.messages);
 }
 
 static void mongo_print(const struct mongo *mongo, struct buf *out)
 {
     const char *name;
 
-    family(out, "orrery_mongo_commands_total", "counter", "Commands of the MongoDB API by kind.");
+    metrics_family(out, "orrery_mongo_commands_total", "counter",
+                   "Commands of the MongoDB API by kind.");
     for (size_t i = 0;; i++) {
         uint64_t count = mongo_commands_count(mongo, i, &name);
 
@@ -214,19 +220,20 @@ static void mongo_print(const struct mongo *mongo, struct buf *out)
         buf_printf(out, "orrery_mongo_commands_total{kind=\"%s\"} %llu\n", name,
                    (unsigned long long)count);
     }
-    single(out, "orrery_mongo_commands_failed_total", "counter",
-           "Commands of the MongoDB API that were answered with an error.",
-           mongo_commands_failed(mongo));
+    metrics_single(out, "orrery_mongo_commands_failed_total", "counter",
+                   "Commands of the MongoDB API that were answered with an error.",
+                   mongo_commands_failed(mongo));
 }
 
 static void memory_print(const struct memory_meter *memory, struct buf *out)
 {
-    single(out, "orrery_memory_held_bytes", "gauge",
-           "What requests, answers on their way and queries hold.", memory_meter_used(memory));
-    single(out, "orrery_memory_held_bytes_peak", "gauge", "The most of it at one time.",
-           atomic_load_explicit(&memory->peak, memory_order_relaxed));
-    single(out, "orrery_memory_held_bytes_max", "gauge",
-           "How much they may hold: server.memory_bytes_max.", memory->max);
+    metrics_single(out, "orrery_memory_held_bytes", "gauge",
+                   "What requests, answers on their way and queries hold.",
+                   memory_meter_used(memory));
+    metrics_single(out, "orrery_memory_held_bytes_peak", "gauge", "The most of it at one time.",
+                   atomic_load_explicit(&memory->peak, memory_order_relaxed));
+    metrics_single(out, "orrery_memory_held_bytes_max", "gauge",
+                   "How much they may hold: server.memory_bytes_max.", memory->max);
 }
 
 static void workers_print(struct net_workers *workers, struct buf *out)
@@ -234,26 +241,36 @@ static void workers_print(struct net_workers *workers, struct buf *out)
     struct net_workers_metrics m;
 
     net_workers_metrics(workers, &m);
-    single(out, "orrery_workers", "gauge", "Worker threads.", m.threads);
-    single(out, "orrery_workers_running", "gauge", "Worker threads at work.", m.running);
-    single(out, "orrery_workers_waiting", "gauge",
-           "Of those, threads that wait for the turn of their account.", m.waiting);
-    single(out, "orrery_work_queued", "gauge", "Work waiting for a worker.", m.queued);
-    single(out, "orrery_work_submitted_total", "counter", "Work handed to workers.", m.submitted);
-    single(out, "orrery_work_refused_total", "counter", "Work refused, the queue being full.",
-           m.refused);
+    metrics_single(out, "orrery_workers", "gauge", "Worker threads.", m.threads);
+    metrics_single(out, "orrery_workers_running", "gauge", "Worker threads at work.", m.running);
+    metrics_single(out, "orrery_workers_waiting", "gauge",
+                   "Of those, threads that wait for the turn of their account.", m.waiting);
+    metrics_single(out, "orrery_work_queued", "gauge", "Work waiting for a worker.", m.queued);
+    metrics_single(out, "orrery_work_submitted_total", "counter", "Work handed to workers.",
+                   m.submitted);
+    metrics_single(out, "orrery_work_refused_total", "counter",
+                   "Work refused, the queue being full.", m.refused);
 }
 
 static void queries_print(const struct front_queries *queries, struct buf *out)
 {
+    struct front_plans_metrics plans;
     struct query_spill_metrics m;
 
+    front_plans_metrics(front_queries_plans(queries), &plans);
+    metrics_single(out, "orrery_query_plans_bytes", "gauge",
+                   "Bytes of compiled queries that are kept.", plans.bytes);
+    metrics_single(out, "orrery_query_plans_found_total", "counter", "Queries whose plan was kept.",
+                   plans.found);
+    metrics_single(out, "orrery_query_plans_missed_total", "counter",
+                   "Queries that had to be compiled.", plans.missed);
     front_queries_metrics(queries, &m);
-    single(out, "orrery_query_spilled_bytes", "gauge", "Bytes of queries on disk.", m.bytes);
-    single(out, "orrery_query_spilled_bytes_total", "counter", "Bytes queries wrote to disk.",
-           m.bytes_written);
-    single(out, "orrery_query_spill_failures_total", "counter",
-           "Queries that could not write to disk as much as they wanted.", m.failures);
+    metrics_single(out, "orrery_query_spilled_bytes", "gauge", "Bytes of queries on disk.",
+                   m.bytes);
+    metrics_single(out, "orrery_query_spilled_bytes_total", "counter",
+                   "Bytes queries wrote to disk.", m.bytes_written);
+    metrics_single(out, "orrery_query_spill_failures_total", "counter",
+                   "Queries that could not write to disk as much as they wanted.", m.failures);
 }
 
 static void scripts_print(struct script_pool *scripts, struct buf *out)
@@ -261,16 +278,18 @@ static void scripts_print(struct script_pool *scripts, struct buf *out)
     struct script_statistics s;
 
     script_pool_statistics(scripts, &s);
-    single(out, "orrery_script_runs_total", "counter",
-           "Procedures, triggers and batches of calls of functions that were run.", s.runs);
-    single(out, "orrery_script_failures_total", "counter", "Those that failed.", s.failures);
-    single(out, "orrery_script_timeouts_total", "counter", "Those that ran too long.", s.timeouts);
-    single(out, "orrery_script_crashes_total", "counter", "Those that ended their process.",
-           s.crashes);
-    single(out, "orrery_script_processes", "gauge", "Processes for scripts.", s.workers);
-    single(out, "orrery_script_processes_busy", "gauge", "Those at work.", s.workers_busy);
-    single(out, "orrery_script_processes_started_total", "counter", "Those ever started.",
-           s.workers_started);
+    metrics_single(out, "orrery_script_runs_total", "counter",
+                   "Procedures, triggers and batches of calls of functions that were run.", s.runs);
+    metrics_single(out, "orrery_script_failures_total", "counter", "Those that failed.",
+                   s.failures);
+    metrics_single(out, "orrery_script_timeouts_total", "counter", "Those that ran too long.",
+                   s.timeouts);
+    metrics_single(out, "orrery_script_crashes_total", "counter", "Those that ended their process.",
+                   s.crashes);
+    metrics_single(out, "orrery_script_processes", "gauge", "Processes for scripts.", s.workers);
+    metrics_single(out, "orrery_script_processes_busy", "gauge", "Those at work.", s.workers_busy);
+    metrics_single(out, "orrery_script_processes_started_total", "counter", "Those ever started.",
+                   s.workers_started);
 }
 
 struct node_sample {
@@ -278,6 +297,7 @@ struct node_sample {
     bool up;                             /* it gave statistics */
     struct engine_statistics statistics; /* of what is behind the guard */
     struct engine_guard_status guard;
+    struct engine_upkeep upkeep;
 };
 
 struct node_family {
@@ -289,7 +309,7 @@ struct node_family {
 static void nodes_family(struct buf *out, const struct node_sample *samples, size_t count,
                          const struct node_family *f)
 {
-    family(out, f->name, f->type, f->help);
+    metrics_family(out, f->name, f->type, f->help);
     for (size_t i = 0; i < count; i++) {
         uint64_t value = *(const uint64_t *)((const char *)&samples[i] + f->offset);
 
@@ -313,6 +333,8 @@ static size_t nodes_sample(const struct cluster *cluster, struct node_sample *sa
         *sample = (struct node_sample){.name = node->name};
         sample->up = engine_statistics(node->engine, &sample->statistics, &ignored);
         (void)!engine_guard_status(node->engine, &sample->guard);
+        if (!engine_upkeep(node->engine, &sample->upkeep))
+            memset(&sample->upkeep, 0xFF, sizeof sample->upkeep); /* all of it is not known */
         count++;
     }
     return count;
@@ -322,6 +344,7 @@ static void nodes_print(const struct cluster *cluster, struct buf *out)
 {
 #define ENGINE(name) offsetof(struct node_sample, statistics.name)
 #define GUARD(name) offsetof(struct node_sample, guard.name)
+#define UPKEEP(name) offsetof(struct node_sample, upkeep.name)
     static const struct node_family families[] = {
         {"orrery_node_stored_bytes", "gauge", "Bytes stored.", ENGINE(bytes_stored), false},
         {"orrery_node_free_bytes", "gauge", "Bytes left.", ENGINE(bytes_free), false},
@@ -333,9 +356,25 @@ static void nodes_print(const struct cluster *cluster, struct buf *out)
          ENGINE(bytes_written), false},
         {"orrery_node_reconnects_total", "counter", "Connections made anew.", ENGINE(reconnects),
          false},
+        {"orrery_node_cache_bytes", "gauge", "What the cache of blocks holds.", UPKEEP(cache_bytes),
+         false},
+        {"orrery_node_cache_bytes_max", "gauge", "What it may hold.", UPKEEP(cache_bytes_max),
+         false},
+        {"orrery_node_recall_hits_total", "counter", "Reads answered from values kept whole.",
+         UPKEEP(recall_hits), false},
+        {"orrery_node_recall_misses_total", "counter", "Reads that were not.",
+         UPKEEP(recall_misses), false},
+        {"orrery_node_compaction_debt_bytes", "gauge", "Bytes that are still to be rewritten.",
+         UPKEEP(compaction_bytes), false},
+        {"orrery_node_compactions", "gauge", "Compactions running.", UPKEEP(compactions), false},
+        {"orrery_node_flushes", "gauge", "Write buffers being written.", UPKEEP(flushes), false},
+        {"orrery_node_write_stalled", "gauge", "1: writes are held back by that debt.",
+         UPKEEP(stalled), false},
         {"orrery_node_downs_total", "counter", "How often the node went down.", GUARD(downs), true},
         {"orrery_node_refused_total", "counter", "Calls turned away, down or paused.",
          GUARD(refused), true},
+        {"orrery_node_held_back_total", "counter",
+         "Calls that waited for another server to take over.", GUARD(waited), true},
         {"orrery_node_unreadable_total", "counter", "Calls that met blocks that cannot be read.",
          GUARD(fault_counts[ENGINE_FAULT_UNREADABLE]), true},
         {"orrery_node_full_total", "counter", "Writes that found no room.",
@@ -345,21 +384,34 @@ static void nodes_print(const struct cluster *cluster, struct buf *out)
     };
 #undef ENGINE
 #undef GUARD
+#undef UPKEEP
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct node_sample *samples = ARENA_ARRAY(arena, struct node_sample, CLUSTER_NODES_MAX);
     size_t count = nodes_sample(cluster, samples);
 
-    family(out, "orrery_node_up", "gauge",
-           "1: the node answers, takes writes and has no blocks that cannot be read.");
+    metrics_family(out, "orrery_node_up", "gauge",
+                   "1: the node answers, takes writes and has no blocks that cannot be read.");
     for (size_t i = 0; i < count; i++)
         buf_printf(out, "orrery_node_up{node=\"%s\"} %d\n", samples[i].name,
                    samples[i].up && !samples[i].statistics.poisoned &&
                        !samples[i].guard.faults[ENGINE_FAULT_UNREADABLE] &&
                        !samples[i].guard.faults[ENGINE_FAULT_FULL]);
-    family(out, "orrery_node_paused", "gauge", "1: the operator has paused the node.");
+    metrics_family(out, "orrery_node_paused", "gauge", "1: the operator has paused the node.");
     for (size_t i = 0; i < count; i++)
         buf_printf(out, "orrery_node_paused{node=\"%s\"} %d\n", samples[i].name,
                    samples[i].guard.paused);
+    metrics_family(out, "orrery_node_replicated", "gauge",
+                   "postgresql: 1: commits of the node wait for a standby.");
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].statistics.timeline)
+            buf_printf(out, "orrery_node_replicated{node=\"%s\"} %d\n", samples[i].name,
+                       samples[i].statistics.replicated);
+    metrics_family(out, "orrery_node_timeline", "gauge",
+                   "postgresql: timeline of the primary; it rises with every failover.");
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].statistics.timeline)
+            buf_printf(out, "orrery_node_timeline{node=\"%s\"} %u\n", samples[i].name,
+                       samples[i].statistics.timeline);
     for (size_t i = 0; i < ARRAY_LEN(families); i++)
         nodes_family(out, samples, count, &families[i]);
 }
@@ -369,11 +421,37 @@ static void heat_print(struct heat *heat, struct buf *out)
     size_t counts[HEAT_TROUBLES];
 
     heat_count(heat, counts);
-    family(out, "orrery_logical_partitions_in_trouble", "gauge",
-           "Logical partitions too hot or too large for their physical one.");
+    metrics_family(out, "orrery_logical_partitions_in_trouble", "gauge",
+                   "Logical partitions too hot or too large for their physical one.");
     for (int i = 0; i < HEAT_TROUBLES; i++)
         buf_printf(out, "orrery_logical_partitions_in_trouble{trouble=\"%s\"} %zu\n",
                    heat_trouble_name((enum heat_trouble)i), counts[i]);
+}
+
+static void observer_print(struct observer *observer, struct buf *out)
+{
+    struct audit_figures audit = {0};
+    struct trace_figures trace = {0};
+
+    metrics_single(out, "orrery_slow_requests_total", "counter",
+                   "Requests that took log.slow_ms or longer.",
+                   observer_slow(observer) ? slow_count(observer_slow(observer)) : 0);
+    metrics_single(out, "orrery_access_lines_lost_total", "counter",
+                   "Lines of the access log that were not written.",
+                   observer_access(observer) ? lines_lost(observer_access(observer)) : 0);
+    if (observer_audit(observer))
+        audit_figures(observer_audit(observer), &audit);
+    metrics_single(out, "orrery_audit_records", "gauge", "Records of the audit that are kept.",
+                   audit.records);
+    metrics_single(out, "orrery_audit_bytes", "gauge", "What they take.", audit.bytes);
+    metrics_single(out, "orrery_audit_lost_total", "counter", "Records that were not kept.",
+                   audit.lost);
+    if (observer_trace(observer))
+        trace_figures(observer_trace(observer), &trace);
+    metrics_single(out, "orrery_trace_spans_total", "counter", "Spans the collector took.",
+                   trace.sent);
+    metrics_single(out, "orrery_trace_spans_lost_total", "counter", "Spans that were lost.",
+                   trace.lost);
 }
 
 void metrics_print(const struct metrics_sources *sources, struct buf *out)
@@ -392,4 +470,7 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     nodes_print(catalogue_cluster(sources->catalogue), out);
     if (sources->heat)
         heat_print(sources->heat, out);
+    if (sources->observer)
+        observer_print(sources->observer, out);
+    metrics_containers_print(sources, out);
 }

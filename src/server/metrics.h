@@ -8,9 +8,12 @@
 #include "front/kit/queries.h"
 #include "front/mongo/command/mongo.h"
 #include "heat/heat.h"
+#include "item/meters.h"
+#include "migration/migrator.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
+#include "observe/observer.h"
 #include "script/script.h"
 
 #include <stdatomic.h>
@@ -44,9 +47,13 @@ struct metrics_sources {
     const struct log *log;
     const struct memory_meter *memory; /* of requests and answers */
     int64_t started_ms;                /* wall clock */
+    struct observer *observer;         /* NULL: nobody counts requests of containers */
+    struct meters *meters;             /* NULL: likewise */
+    struct migrator *migrator;         /* NULL: there is none */
+    size_t partitions_max;             /* physical partitions with figures of their own */
 };
 
-enum { METRICS_BYTES_MAX = 1024 * 1024 };
+enum { METRICS_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* The text exposition format, version 0.0.4. A node that cannot be asked is left out, and counts
  * as down. Blocks as long as a node does. */

@@ -60,14 +60,32 @@ static const char *url_directory(const char *url)
     return strncmp(url, scheme, sizeof scheme - 1) == 0 ? url + sizeof scheme - 1 : NULL;
 }
 
+static bool is_listed(const char *list, const char *name)
+{
+    struct slice rest = slice_of_text(list), one;
+
+    while (rest.len) {
+        if (!slice_split(rest, ',', &one, &rest)) {
+            one = rest;
+            rest = SLICE_NONE;
+        }
+        if (slice_equal(slice_trim(one), slice_of_text(name)))
+            return true;
+    }
+    return false;
+}
+
 static struct engine *guard_new(const struct nodes *nodes, const char *name, struct slice url)
 {
     const struct settings *settings = nodes->settings;
 
+    struct engine_options inner = nodes->options;
+
+    inner.accept_loss = is_listed(settings->nodes_accept_loss, name);
     return engine_guard_new(&(struct engine_guard_options){
         .name = name,
         .url = url,
-        .inner = nodes->options,
+        .inner = inner,
         .unpaused_partition = nodes->count == 0 ? UNPAUSED_PARTITION : 0,
         .answer_ms = settings->nodes_answer_ms,
         .probe_ms = settings->nodes_probe_ms,
@@ -76,6 +94,8 @@ static struct engine *guard_new(const struct nodes *nodes, const char *name, str
         .hang_ms = settings->nodes_hang_ms,
         .write_hang_ms = settings->nodes_write_hang_ms,
         .backoff_ms_max = settings->nodes_backoff_ms_max,
+        .failover_ms = settings->nodes_failover_ms,
+        .failover_calls = (size_t)settings->nodes_failover_calls,
     });
 }
 

@@ -143,6 +143,10 @@ void probes_handle(struct net_http_request *request, void *context)
         prober_ask(ready ? probes->ready : probes->metrics, request);
     } else if (authority) {
         respond_authority(request, probes->certificate);
+    } else if (portal_takes(request)) {
+        portal_handle(probes->portal, request);
+    } else if (gremlin_signed_takes(request)) {
+        gremlin_signed_handle(probes->gremlin, request);
     } else if (admin_takes(request)) {
         admin_handle(request, probes->admin);
     } else {

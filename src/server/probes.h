@@ -5,10 +5,13 @@
  *     GET /_orrery/ca.pem   the authority to trust, for whoever asks: it is public
  *
  * Nobody signs these, so they are served under the hosts of tls.names alone (front/browser.h).
- * Everything else goes on to the fronts of the port: administration, and REST. */
+ * Everything else goes on to the fronts of the port: the portal, graphs, administration, and REST.
+ */
 #pragma once
 
 #include "front/admin/admin.h"
+#include "front/gremlin/command/signed.h"
+#include "front/portal/portal.h"
 #include "front/rest/rest.h"
 #include "server/certificate.h"
 #include "server/metrics.h"
@@ -20,6 +23,8 @@ struct probes {
     const struct front_hosts *hosts; /* that are served; borrowed. NULL: any is */
     struct rest *rest;               /* borrowed */
     struct admin *admin;             /* borrowed */
+    struct portal *portal;           /* borrowed */
+    struct gremlin *gremlin;         /* borrowed */
     struct prober *ready, *metrics;  /* owned */
 };
 

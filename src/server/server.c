@@ -280,6 +280,7 @@ static struct front_queries *queries_make(const struct server *server)
         .spill_directory = directory,
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
+        .plans_bytes_max = (size_t)settings->query_plans_bytes_max,
     });
 }
 
@@ -309,6 +310,8 @@ static struct front_services services(struct server *server)
     services.hosts = &server->hosts;
     services.scripts = server->scripts;
     services.queries = server->queries;
+    services.observer = server->observer;
+    services.pauses = server->pauses;
     services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     return services;
@@ -347,6 +350,19 @@ static struct admin *admin_make(struct server *server)
                                              .door = door(server->settings),
                                              .hooks = server_admin_hooks(server),
                                              .cors_origins = server->settings->rest_cors_origins});
+}
+
+static struct portal *portal_make(const struct server *server)
+{
+    const struct settings *settings = server->settings;
+
+    return portal_new(&(struct portal_options){.hosts = &server->hosts,
+                                               .on = settings->portal_on,
+                                               .dev = settings->server_dev,
+                                               .directory = settings->portal_directory,
+                                               .mongo = is_on(settings->mongo_listen),
+                                               .gremlin = is_on(settings->gremlin_listen),
+                                               .table = is_on(settings->table_listen)});
 }
 
 static struct table *table_make(struct server *server)
@@ -504,12 +520,15 @@ static bool threads_start(struct server *server, struct error *err)
     server->probes.rest = server->rest_front;
     server->admin_front = admin_make(server);
     server->probes.admin = server->admin_front;
+    server->portal = portal_make(server);
+    server->probes.portal = server->portal;
     server->http = net_http_new(server->loops, &http, probes_handle, &server->probes);
     server->table_front = table_make(server);
     server->table_http =
         net_http_new(server->loops, &table_http, table_handle, server->table_front);
     server->mongo_front = mongo_make(server);
     server->gremlin_front = gremlin_make(server);
+    server->probes.gremlin = server->gremlin_front;
     server->gremlin_http =
         net_http_new(server->loops, &gremlin_http, gremlin_handle, server->gremlin_front);
     server->probes.certificate = server->certificate;
@@ -531,6 +550,10 @@ static bool threads_start(struct server *server, struct error *err)
     sources->log = server->log;
     sources->started_ms = clock_wall_ms();
     sources->memory = &server->memory;
+    sources->observer = server->observer;
+    sources->meters = services(server).meters;
+    sources->migrator = services(server).migrator;
+    sources->partitions_max = (size_t)settings->metrics_partitions_max;
     probes_start(&server->probes);
     return true;
 }
@@ -647,14 +670,15 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     if (!fronts_check(settings, &addresses, err) ||
         !origins_check(settings, "rest.cors_origins", settings->rest_cors_origins, err) ||
         !origins_check(settings, "gremlin.origins", settings->gremlin_origins, err) ||
-
+        !audit_containers_check(settings->audit_containers, err) ||
         !certificate_prepare(server, err))
         return false;
     hosts_prepare(server);
     if (!nodes_open(settings, log, &server->nodes, err) ||
         !store_open(settings, server->nodes, log, &server->store, err) ||
-        !secrets_load(server, &tls, err) || !threads_start(server, err) ||
-        !fronts_listen(server, &addresses, tls, err))
+        !secrets_load(server, &tls, err) || !server_observer_make(server, err) ||
+        !pauses_new(store_catalogue(server->store), &clock_system, &server->pauses, err) ||
+        !threads_start(server, err) || !fronts_listen(server, &addresses, tls, err))
         return false;
     server_announce(server);
     *ret_server = TAKE(server);
@@ -691,9 +715,12 @@ void server_free(struct server *server)
     rest_free(server->rest_front);
     table_free(server->table_front);
     admin_free(server->admin_front);
+    portal_free(server->portal);
     front_queries_free(server->queries);
     if (server->scripts)
         script_pool_free(server->scripts);
+    pauses_free(server->pauses);
+    observer_free(server->observer); /* whose audit writes to the store */
     store_close(server->store);
     nodes_close(server->nodes);
     certificate_free(server->certificate);
@@ -730,6 +757,7 @@ static void reload(struct server *server)
     struct error err;
 
     notify_manager("RELOADING=1");
+    observer_reopen(server->observer);
     if (certificate_reload(server, &err))
         log_event(server->log, LOG_INFO, "certificate read again");
     else

@@ -6,6 +6,7 @@
 #include "front/gremlin/command/gremlin.h"
 #include "front/mongo/command/mongo.h"
 #include "front/table/table.h"
+#include "maintain/pauses.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/workers.h"
@@ -34,8 +35,11 @@ struct server {
     struct net_http *http;
     struct script_pool *scripts;
     struct front_queries *queries;
+    struct observer *observer;
+    struct pauses *pauses;
     struct rest *rest_front;
     struct admin *admin_front;
+    struct portal *portal;
     struct net_listener *rest; /* NULL: off */
     struct table *table_front;
     struct net_http *table_http;
@@ -51,6 +55,9 @@ struct server {
     struct probes probes;
     struct presence *presence; /* NULL: commands have to be told where the server is */
 };
+
+/* Who is told of requests, as the settings say. ERROR_CONFIGURATION. */
+NODISCARD bool server_observer_make(struct server *server, struct error *err);
 
 /* Leaves word of the server for commands of the same user. */
 void server_announce(struct server *server);

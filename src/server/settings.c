@@ -470,7 +470,8 @@ static bool variable_set(struct settings *settings, struct slice variable, struc
 /* What the commands that ask a server read: no business of the server's. */
 static bool of_clients(struct slice name)
 {
-    return slice_equal(name, SLICE("ORRERY_KEY")) || slice_equal(name, SLICE("ORRERY_ENDPOINT"));
+    return slice_equal(name, SLICE("ORRERY_KEY")) || slice_equal(name, SLICE("ORRERY_ENDPOINT")) ||
+           slice_equal(name, SLICE("ORRERY_DEV")) || slice_equal(name, SLICE("ORRERY_PROFILE"));
 }
 
 bool settings_read_environment(struct settings *settings, char *const *environment,

@@ -19,6 +19,7 @@
 #include "server/store.h"
 
 #include "balance/balancer.h"
+#include "base/bell.h"
 #include "base/thread.h"
 #include "catalogue/caretaker.h"
 #include "catalogue/node.h"
@@ -38,6 +39,7 @@ struct store {
     struct nodes *nodes; /* borrowed */
     struct keeper keepers[CLUSTER_NODES_MAX];
     struct mutex nodes_lock; /* one node comes or goes at a time */
+    struct bell *bell;       /* rung by every commit, for those who keep order */
     struct cluster *cluster;
     struct catalogue *catalogue;
     struct meters *meters;
@@ -108,7 +110,10 @@ static bool on_rejoin(void *context, struct error *err)
 {
     const struct keeper *keeper = context;
 
-    return catalogue_node_rejoin(keeper->store->catalogue, keeper->number, err);
+    if (!catalogue_node_rejoin(keeper->store->catalogue, keeper->number, err))
+        return false;
+    bell_ring(keeper->store->bell); /* what was left undone of it can be done */
+    return true;
 }
 
 static void node_keep(struct store *store, const struct cluster_node *node)
@@ -243,6 +248,7 @@ static struct migrator *migrator_start(struct store *store, const struct setting
         .meters = store->meters,
         .log = store->log,
         .bytes_per_second = (uint64_t)settings->migration_bytes_per_second,
+        .bell = store->bell,
         .pause_ms = settings->migration_pause_ms,
         .publishing = on_publishing,
         .published = on_published,
@@ -312,7 +318,8 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     store->log = log;
     store->nodes = nodes;
     mutex_init(&store->nodes_lock);
-    store->cluster = cluster_new(&(struct commit_options){.log = log});
+    store->bell = bell_new();
+    store->cluster = cluster_new(&(struct commit_options){.log = log, .bell = store->bell});
     store->meters = meters_new(&clock_system);
     store->gates = item_gates_new();
     options.cluster = store->cluster;
@@ -326,6 +333,7 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     store->caretaker = caretaker_new(&(struct caretaker_options){
         .catalogue = store->catalogue,
         .log = log,
+        .bell = store->bell,
         .pause_ms = settings->caretaker_pause_ms,
         /* twice: a session that was used at its last moment still has its records */
         .records_ms = 2 * settings->mongo_session_ms_max,
@@ -341,6 +349,7 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         .migrator = store->migrator,
         .meters = store->meters,
         .log = log,
+        .bell = store->bell,
         .pause_ms = settings->migration_pause_ms,
         .moves_max = (size_t)settings->migration_moves_max,
     });
@@ -364,6 +373,7 @@ void store_close(struct store *store)
     caretaker_free(store->caretaker);
     catalogue_close(store->catalogue);
     cluster_free(store->cluster);
+    bell_free(store->bell);
     meters_free(store->meters);
     item_gates_free(store->gates);
     mutex_done(&store->nodes_lock);

@@ -2,12 +2,14 @@
 #include "cli/cli.h"
 
 #include "cli/data/resource.h"
+#include "cli/shell/sweep.h"
 
-enum { OPTION_IF_MATCH = 'm' };
+enum { OPTION_IF_MATCH = 'm', OPTION_DRY = 'n', OPTION_QUIET = 'q' };
 
 struct item_command {
     struct cli_asking asking;
     const char *etag; /* --if-match; NULL: whatever is there */
+    bool dry, quiet;  /* --dry-run, --quiet */
 };
 
 void cli_item_help(void)
@@ -18,15 +20,21 @@ void cli_item_help(void)
         "       orrery item put DATABASE CONTAINER JSON\n"
         "       orrery item patch DATABASE CONTAINER KEY ID OPERATIONS\n"
         "       orrery item delete DATABASE CONTAINER KEY ID\n"
+        "       orrery item delete-where DATABASE CONTAINER CONDITION\n"
+        "       orrery item patch-where DATABASE CONTAINER CONDITION OPERATIONS\n"
         "\n"
         "KEY is the item's partition key as JSON, '[\"tenant-7\"]', or for a text the text "
         "itself.\n"
         "JSON is an item, @FILE a file with one, - standard input; put replaces an item that is\n"
         "there. OPERATIONS are those of a patch, likewise: '[{\"op\":\"incr\",\"path\":\"/n\",\n"
         "\"value\":1}]'. Many items at once are for `orrery import`.\n"
+        "CONDITION is what stands behind WHERE, of the item c: 'c.total < 5'. All items it holds\n"
+        "for are looked up first; each is then deleted or patched if nobody has changed it since.\n"
         "\n"
         "Options:\n"
-        "  --if-match ETAG      only while the item has this _etag: put, patch and delete\n");
+        "  --if-match ETAG      only while the item has this _etag: put, patch and delete\n"
+        "  --dry-run            delete-where and patch-where: only say how many items it would be\n"
+        "  --quiet              ... : no bar and no sums\n");
     cli_client_help();
 }
 
@@ -39,6 +47,10 @@ static bool option_take(void *context, int option, const char *value)
 {
     struct item_command *command = command_of(context);
 
+    if (option == OPTION_DRY || option == OPTION_QUIET) {
+        *(option == OPTION_DRY ? &command->dry : &command->quiet) = true;
+        return true;
+    }
     if (option != OPTION_IF_MATCH)
         return cli_client_take(&command->asking.options, option, value);
     command->etag = value;
@@ -50,6 +62,12 @@ static bool option_take(void *context, int option, const char *value)
 
 static bool options_fit(const struct cli_asking *asking, const struct cli_verb *verb)
 {
+    const struct item_command *command = command_of(asking);
+
+    if ((command->dry || command->quiet) && !strstr(verb->name, "-where")) {
+        (void)cli_fail(CLI_USAGE, "--dry-run and --quiet are for delete-where and patch-where");
+        return false;
+    }
     if (!command_of(asking)->etag || strcmp(verb->name, "put") == 0 ||
         strcmp(verb->name, "patch") == 0 || strcmp(verb->name, "delete") == 0)
         return true;
@@ -159,10 +177,49 @@ static int item_put(struct cli_asking *asking)
     return item_write(asking, "x-ms-documentdb-is-upsert: True\r\n");
 }
 
+static int sweep_run(struct cli_asking *asking, struct slice operations)
+{
+    const struct item_command *command = command_of(asking);
+    struct shell_server server = {.client = asking->client, .cancel = -1};
+    struct shell_sweep sweep = {.server = &server,
+                                .database = slice_of_text(asking->words[1]),
+                                .container = slice_of_text(asking->words[2]),
+                                .condition = slice_of_text(asking->words[3]),
+                                .operations = operations,
+                                .dry = command->dry,
+                                .quiet = command->quiet,
+                                .json = asking->options.json};
+    uint64_t found, refused;
+    struct error err;
+
+    if (!shell_sweep_run(&sweep, &found, &refused, &err))
+        return cli_asking_failed(&err);
+    if (sweep.dry)
+        printf(sweep.json ? "{\"found\":%llu}\n" : "%llu items\n", (unsigned long long)found);
+    return refused ? CLI_FAILED : CLI_OK;
+}
+
+static int item_delete_where(struct cli_asking *asking)
+{
+    return sweep_run(asking, SLICE_NONE);
+}
+
+static int item_patch_where(struct cli_asking *asking)
+{
+    struct slice operations;
+    struct error err;
+
+    if (!cli_resource_json(asking, asking->words[4], true, &operations, &err))
+        return cli_asking_failed(&err);
+    return sweep_run(asking, operations);
+}
+
 int cli_item(int argc, char **argv)
 {
     static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
                                             {"if-match", required_argument, NULL, OPTION_IF_MATCH},
+                                            {"dry-run", no_argument, NULL, OPTION_DRY},
+                                            {"quiet", no_argument, NULL, OPTION_QUIET},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL}};
     static const struct cli_verb rows[] = {
@@ -171,6 +228,10 @@ int cli_item(int argc, char **argv)
         {"put", 3, 3, "put DATABASE CONTAINER JSON", item_put, NULL},
         {"patch", 5, 5, "patch DATABASE CONTAINER KEY ID OPERATIONS", item_patch, NULL},
         {"delete", 4, 4, "delete DATABASE CONTAINER KEY ID", item_delete, NULL},
+        {"delete-where", 3, 3, "delete-where DATABASE CONTAINER CONDITION", item_delete_where,
+         NULL},
+        {"patch-where", 4, 4, "patch-where DATABASE CONTAINER CONDITION OPERATIONS",
+         item_patch_where, NULL},
     };
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct item_command command = {.asking.arena = arena};

@@ -1,6 +1,7 @@
 /* The dot commands: a table of them, and how the words of a line are found. */
 #include "base/nearest.h"
 #include "cli/shell/shell.h"
+#include "cli/shell/sweep.h"
 #include "cli/shell/transfer.h"
 #include "cli/stats.h"
 #include "cli/table.h"
@@ -297,6 +298,34 @@ static bool export_run(struct given *given)
     return shell_fault_say(given->shell, &fault, transfer.query, &given->err);
 }
 
+/* .delete CONDITION; .patch OPERATIONS CONDITION */
+static bool sweep(struct given *given, struct slice condition, struct slice operations)
+{
+    const struct shell *shell = given->shell;
+    struct shell_sweep sweep = {.server = &given->shell->server,
+                                .database = slice_of_text(shell->database),
+                                .container = slice_of_text(shell->container),
+                                .condition = condition,
+                                .operations = operations,
+                                .quiet = shell->quiet};
+    uint64_t found, refused;
+
+    if (!shell_need_container(shell, &given->err) ||
+        !shell_sweep_run(&sweep, &found, &refused, &given->err))
+        return failed(given);
+    return refused == 0;
+}
+
+static bool delete_run(struct given *given)
+{
+    return sweep(given, given->rest, SLICE_NONE);
+}
+
+static bool patch_run(struct given *given)
+{
+    return sweep(given, given->behind, slice_of_text(given->words[0]));
+}
+
 /* --- The rest -------------------------------------------------------------------------------- */
 
 static bool quit_run(struct given *given)
@@ -314,6 +343,8 @@ static const struct command {
 } commands[] = {
     {".containers", "[DATABASE]", "containers of a database", 0, 1, containers_run},
     {".databases", "", "all databases", 0, 0, databases_run},
+    {".delete", "CONDITION", "delete all items it holds for: .delete c.total < 5", 1, SIZE_MAX,
+     delete_run},
     {".explain", "on|off", "show how the server ran each query, and advice", 1, 1, explain_run},
     {".export", "FILE [QUERY]", "write rows, or all items, to a .csv or JSON-lines file", 1,
      SIZE_MAX, export_run},
@@ -321,6 +352,7 @@ static const struct command {
     {".help", "", "this list", 0, 0, help_run},
     {".import", "FILE [--upsert] [--text COLUMN,...]", "items of a .csv or JSON file", 1, 4,
      import_run},
+    {".patch", "OPERATIONS CONDITION", "patch all items it holds for", 2, SIZE_MAX, patch_run},
     {".quit", "", "leave", 0, 0, quit_run},
     {".ranges", "", "physical partitions of the container", 0, 0, ranges_run},
     {".read", "FILE", "run the statements of a file", 1, 1, read_run},

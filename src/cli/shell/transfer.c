@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/shell/shell.h"
+#include "document/json.h"
 
 enum {
     OPTION_DATABASE = 'd',
@@ -15,12 +16,16 @@ enum {
     OPTION_QUIET = 'n',
     OPTION_GRAPH = 'g',
     OPTION_KEY_FROM = 'f',
+    OPTION_CREATE = 'r',
+    OPTION_PARTITION_KEY = 'p',
 };
 
 struct transfer_command {
     struct cli_client_options options;
     struct shell_transfer transfer;
     const char *database, *container;
+    bool create;               /* database and container are made if they are not there */
+    const char *partition_key; /* of a container that is: "/tenant,/user" */
 };
 
 void cli_import_help(void)
@@ -34,6 +39,8 @@ void cli_import_help(void)
            "Options:\n"
            "  --database NAME      where to\n"
            "  --container NAME\n"
+           "  --create             make database and container if they are not there, with\n"
+           "  --partition-key PATHS  this key: /tenant, or /tenant,/user for a hierarchical one\n"
            "  --upsert             replace items that exist instead of refusing them\n"
            "  --as KIND            json or csv; without it by the name: .csv is CSV\n"
            "  --text COLUMN,...    CSV columns that are text whatever they look like\n"
@@ -83,6 +90,12 @@ static bool option_take(void *context, int option, const char *value)
     case OPTION_UPSERT:
         command->transfer.upsert = true;
         break;
+    case OPTION_CREATE:
+        command->create = true;
+        break;
+    case OPTION_PARTITION_KEY:
+        command->partition_key = value;
+        break;
     case OPTION_TEXT:
         command->transfer.columns_text = value;
         break;
@@ -105,6 +118,59 @@ static bool option_take(void *context, int option, const char *value)
         return cli_client_take(&command->options, option, value);
     }
     return true;
+}
+
+/* --- Making what items go into --------------------------------------------------------------- */
+
+/* What is there already is left as it is. */
+static bool resource_make(const struct shell_transfer *transfer, const char *type,
+                          struct slice link, struct slice body, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct cli_request request = {
+        .method = "POST", .type = slice_of_text(type), .link = link, .feed = true, .body = body};
+    struct cli_answer answer;
+
+    return shell_ask(transfer->server, &request, arena, &answer, err) &&
+           (answer.status < 400 || answer.status == 409 || cli_answer_refused(&answer, err));
+}
+
+static void key_append(const char *paths, struct buf *body)
+{
+    struct slice rest = slice_of_text(paths), path;
+    size_t count = 0;
+
+    BUF_APPEND(body, ",\"partitionKey\":{\"version\":2,\"paths\":[");
+    while (rest.len) {
+        if (!slice_split(rest, ',', &path, &rest)) {
+            path = rest;
+            rest = SLICE_NONE;
+        }
+        if (count++)
+            BUF_APPEND(body, ",");
+        document_json_write_string(slice_trim(path), body);
+    }
+    buf_printf(body, "],\"kind\":\"%s\"}}", count > 1 ? "MultiHash" : "Hash");
+}
+
+static bool container_make(const struct transfer_command *command, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(buf_done) struct buf body;
+
+    buf_init(&body, BUF_DEFAULT_MAX);
+    BUF_APPEND(&body, "{\"id\":");
+    document_json_write_string(command->transfer.database, &body);
+    BUF_APPEND(&body, "}");
+    if (!resource_make(&command->transfer, "dbs", SLICE(""), buf_slice(&body), err))
+        return false;
+    buf_clear(&body);
+    BUF_APPEND(&body, "{\"id\":");
+    document_json_write_string(command->transfer.container, &body);
+    key_append(command->partition_key, &body);
+    return resource_make(&command->transfer, "colls",
+                         arena_printf(arena, "dbs/%.*s", SLICE_ARG(command->transfer.database)),
+                         buf_slice(&body), err);
 }
 
 static int imported(const struct shell_transfer *transfer)
@@ -151,13 +217,19 @@ static int transfer_run(int argc, char **argv, const struct option *options, voi
     if (words != 1 || !command.database || !command.container)
         return cli_fail(CLI_USAGE,
                         "it is used as `orrery %s FILE --database NAME --container NAME`", argv[0]);
+    if (command.create != (command.partition_key != NULL))
+        return cli_fail(CLI_USAGE, "--create and --partition-key go together: a container needs a "
+                                   "key, and one that is there has its own");
     if (!cli_client_new(&command.options, &server.client, &err))
         return cli_fail(CLI_FAILED, "%s", err.message);
     command.transfer.server = &server;
     command.transfer.json = command.options.json;
     command.transfer.database = slice_of_text(command.database);
     command.transfer.container = slice_of_text(command.container);
-    code = run(&command.transfer);
+    if (command.create && !container_make(&command, &err))
+        code = cli_fail(CLI_FAILED, "%s", err.message);
+    else
+        code = run(&command.transfer);
     cli_client_free(server.client);
     return code;
 }
@@ -169,6 +241,8 @@ int cli_import(int argc, char **argv)
         {"help", no_argument, NULL, 'h'},
         {"database", required_argument, NULL, OPTION_DATABASE},
         {"container", required_argument, NULL, OPTION_CONTAINER},
+        {"create", no_argument, NULL, OPTION_CREATE},
+        {"partition-key", required_argument, NULL, OPTION_PARTITION_KEY},
         {"upsert", no_argument, NULL, OPTION_UPSERT},
         {"as", required_argument, NULL, OPTION_KIND},
         {"text", required_argument, NULL, OPTION_TEXT},
