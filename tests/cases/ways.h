@@ -10,6 +10,8 @@ enum way {
     WAY_INDEXED,    /* over a container with the indexes of its policy */
     WAY_SCANNED,    /* over a container without any */
     WAY_PARTITIONS, /* over a container of 16 physical partitions */
+    WAY_SHORT,      /* over a container, the first page as a loop makes it, if it can */
+    WAY_REBOUND,    /* the same by a plan that had other values of its parameters before */
     WAY_COUNT
 };
 

@@ -50,7 +50,9 @@ test('the key comes from a file, the environment or beside the data', async (t) 
   const without = await orrery(list, { env: { XDG_DATA_HOME: scratch(t), XDG_STATE_HOME: scratch(t) } });
   assert.equal(without.code, 1);
   assert.match(without.err, /no key is known.*--key-file FILE.*ORRERY_KEY.*--directory/);
-  const readonly = await orrery(list, { env: { ORRERY_KEY: keys['primary-readonly'] } });
+  const reader = { env: { ORRERY_KEY: keys['primary-readonly'] } };
+  assert.equal((await orrery(list, reader)).code, 0); // it sees
+  const readonly = await orrery(['account', 'create', 'new', '--endpoint', server.url], reader);
   assert.match(readonly.err, /needs a read-write key/);
   const wrong = await orrery(list, { env: { ORRERY_KEY: emulatorKey } });
   assert.match(wrong.err, /\(401\)/);

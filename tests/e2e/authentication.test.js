@@ -36,7 +36,7 @@ test('all four keys open the account, and those to read write nothing', async (t
     ['POST', '/dbs/shop/colls/orders/docs', { ...pk, 'x-ms-documentdb-is-upsert': 'true' }],
     ['PUT', '/dbs/shop/colls/orders/docs/a', pk], ['DELETE', '/dbs/shop/colls/orders/docs/a', pk],
     ['POST', '/dbs/shop/users'], ['DELETE', '/dbs/shop/users/u'], ['POST', '/dbs/shop/colls/orders/sprocs'], ['POST', '/dbs/shop/colls/orders/sprocs/p'],
-    ['GET', '/dbs/shop/users/u/permissions'], ['GET', '/_orrery/accounts'], ['GET', '/_orrery/settings'],
+    ['GET', '/dbs/shop/users/u/permissions'], ['GET', '/_orrery/accounts/default/keys'],
     ['DELETE', '/_orrery/accounts/x'],
   ]) {
     const answer = await signed(server, method, path, { key, headers, body: method === 'GET' || method === 'DELETE' ? undefined : {} });

@@ -107,3 +107,41 @@ test('what is wrong is told before anything is sent, or in the server\'s words, 
   }
   assert.equal(await good('container', 'list', 'shop'), 'CONTAINER  PARTITION KEY  TTL\n');
 });
+
+test('items that a condition holds for are deleted and patched, each once, and others are left alone', async (t) => {
+  const { good, json, run } = await started(t);
+  await good('database', 'create', 'shop');
+  await good('container', 'create', 'shop', 'orders', '--partition-key', '/address/city');
+  const directory = mkdtempSync(join(tmpdir(), 'cli_data.'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'items.json');
+  writeFileSync(file, Array.from({ length: 250 }, (_, i) =>
+    JSON.stringify({ id: `${i}`, n: i, ...(i % 5 ? { address: { city: `c${i % 7}` } } : {}) })).join('\n'));
+  await good('import', file, '--database', 'shop', '--container', 'orders', '--quiet');
+  assert.deepEqual(await json('item', 'delete-where', 'shop', 'orders', 'c.n >= 200', '--dry-run'), { found: 50 });
+  // raised above the condition's bound and below it: nobody is met twice
+  const patched = await json('item', 'patch-where', 'shop', 'orders', 'c.n < 100', '[{"op":"incr","path":"/n","value":50}]');
+  assert.deepEqual([patched.items, patched.failed], [100, 0]);
+  assert.equal(await good('query', 'shop', 'orders', 'SELECT VALUE SUM(c.n) FROM c', '--quiet'), `${(249 * 250) / 2 + 100 * 50}\n`);
+  const deleted = await json('item', 'delete-where', 'shop', 'orders', 'c.n >= 200');
+  assert.equal(deleted.items, 50);
+  assert.equal(await good('query', 'shop', 'orders', 'SELECT VALUE COUNT(1) FROM c', '--quiet'), '200\n');
+  assert.match((await run('item', 'delete-where', 'shop', 'orders', 'c.n =')).err, /orrery: /);
+  assert.equal((await run('item', 'delete-where', 'shop', 'ordres', 'true')).code, 1);
+  await good('shell', '--database', 'shop', '--container', 'orders', '--command', '.delete c.n < 100', '--quiet');
+  assert.equal(await good('query', 'shop', 'orders', 'SELECT VALUE COUNT(1) FROM c WHERE c.n < 100', '--quiet'), '0\n');
+});
+
+test('import makes what it is told to make, and nothing else', async (t) => {
+  const { good, json, run } = await started(t);
+  const directory = mkdtempSync(join(tmpdir(), 'cli_data.'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'items.json');
+  writeFileSync(file, '{"id":"1","tenant":"a","user":"u"}\n');
+  assert.equal((await run('import', file, '--database', 'shop', '--container', 'orders')).code, 1);
+  assert.match((await run('import', file, '--database', 'shop', '--container', 'orders', '--create')).err, /go together/);
+  await good('import', file, '--database', 'shop', '--container', 'orders', '--create', '--partition-key', '/tenant, /user', '--quiet');
+  assert.deepEqual((await json('container', 'show', 'shop', 'orders')).partitionKey.paths, ['/tenant', '/user']);
+  await good('import', file, '--database', 'shop', '--container', 'orders', '--create', '--partition-key', '/tenant', '--upsert', '--quiet');
+  assert.deepEqual((await json('container', 'show', 'shop', 'orders')).partitionKey.paths, ['/tenant', '/user']);
+});

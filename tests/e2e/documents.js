@@ -90,6 +90,7 @@ export class Machine {
       writeFileSync(join(directory, 'scripts', name), '#!/bin/sh\n');
       chmodSync(join(directory, 'scripts', name), 0o755);
     }
+    cpSync(join(root, 'scripts/replicated'), join(directory, 'scripts/replicated'));
     symlinkSync(dirname(binary), join(directory, 'build'));
     symlinkSync(join(root, 'tests/e2e/node_modules'), join(directory, 'node_modules'));
     for (const name of ['home', 'state']) mkdirSync(join(directory, name));

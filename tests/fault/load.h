@@ -6,7 +6,6 @@
 
 enum {
     LOAD_PARTITION = 1,
-    LOAD_CLIENTS_MAX = 16,
     LOAD_ENTRIES = 12,
     LOAD_KEY_LEN = 13,
     LOAD_VALUE_LEN = 128,

@@ -41,6 +41,12 @@ static const char *const names[CHECKER_ANOMALY_COUNT] = {
     [CHECKER_FUTURE_READ] = "future read",
     [CHECKER_NOT_LINEAR] = "not linearizable",
     [CHECKER_UNDECIDED] = "undecided",
+    [CHECKER_CHANGE_LOST] = "change lost",
+    [CHECKER_CHANGE_DOUBLED] = "change doubled",
+    [CHECKER_CHANGE_UNDONE] = "change undone",
+    [CHECKER_CHANGE_TORN] = "change torn",
+    [CHECKER_CHANGE_SHARED] = "change shared",
+    [CHECKER_CHANGE_ORDER] = "change out of order",
 };
 
 const char *checker_anomaly_name(enum checker_anomaly anomaly)

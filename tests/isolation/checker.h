@@ -74,6 +74,12 @@ enum checker_anomaly {
     CHECKER_FUTURE_READ,     /* LSNs or versions against the order of time */
     CHECKER_NOT_LINEAR,      /* an item has no order of operations that explains all answers */
     CHECKER_UNDECIDED,       /* too much happened at once to say */
+    CHECKER_CHANGE_LOST,     /* a committed write that is not told, or told of another item */
+    CHECKER_CHANGE_DOUBLED,  /* one that is told twice */
+    CHECKER_CHANGE_UNDONE,   /* one that is told and was never committed */
+    CHECKER_CHANGE_TORN,     /* writes of one transaction that are told at several times */
+    CHECKER_CHANGE_SHARED,   /* writes of several transactions that are told at one */
+    CHECKER_CHANGE_ORDER,    /* told against the order of commits */
     CHECKER_ANOMALY_COUNT
 };
 
@@ -90,6 +96,19 @@ const char *checker_anomaly_name(enum checker_anomaly anomaly);
 void checker_isolation(const struct history *history, struct checker_report *report);
 void checker_items(const struct history *history, struct checker_report *report);
 
-/* For the two checkers: counts a violation and keeps the words of the first. */
+/* What a node tells of the same writes, in its order. */
+struct history_change {
+    uint64_t time;
+    uint32_t item;
+    uint64_t version; /* 0: of a delete */
+};
+
+/* Each committed write is told once, those of a transaction at one time, all in an order that is
+ * that of their partitions and of who was answered before whom asked. Of transactions with an
+ * unknown outcome all writes are told or none. */
+void checker_changes(const struct history *history, const struct history_change *changes,
+                     size_t count, struct checker_report *report);
+
+/* For the checkers: counts a violation and keeps the words of the first. */
 void checker_object(struct checker_report *report, enum checker_anomaly anomaly, const char *format,
                     ...) PRINTF_LIKE(3, 4);

@@ -574,6 +574,95 @@ static void a_refused_transaction_is_no_unknown_one(void **state UNUSED)
     assert_true(report.counts[CHECKER_ABORTED_READ] > 0);
 }
 
+/* --- Changes that are told --------------------------------------------------------------------
+ */
+
+/* X and Y in one transaction, X again, X deleted; one that was refused; one that nobody was told
+ * of. */
+static struct history_transaction written[] = {
+    T(1, 2, 3, WRITE(X, 11, 1), WRITE(Y, 12, 1)),
+    T(4, 5, 6, WRITE(X, 13, 2)),
+    PLAIN(7, 8, DELETE(X, 3)),
+    REFUSED(9, 10, 11, WRITE(Y, 14, 0)),
+    UNKNOWN(12, 13, 20, WRITE(Y, 15, 0), WRITE(Z, 16, 0)),
+};
+
+static void told(const struct history_change *changes, size_t count,
+                 struct checker_report *ret_report)
+{
+    struct history history = {.transactions = written, .count = ARRAY_LEN(written), .items = ITEMS};
+
+    *ret_report = (struct checker_report){0};
+    checker_changes(&history, changes, count, ret_report);
+}
+
+#define TOLD(report, ...)                                                                          \
+    told((struct history_change[]){__VA_ARGS__},                                                   \
+         sizeof((struct history_change[]){__VA_ARGS__}) / sizeof(struct history_change),           \
+         &(report))
+
+static void changes_in_order_are_fine(void **state UNUSED)
+{
+    struct checker_report report;
+
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {6, X, 13}, {9, X, 0});
+    assert_string_equal(report.first, "");
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {6, X, 13}, {9, X, 0}, {10, Y, 15}, {10, Z, 16});
+    assert_string_equal(report.first, "");
+}
+
+static void a_change_that_is_not_told_is_lost(void **state UNUSED)
+{
+    struct checker_report report;
+
+    TOLD(report, {5, X, 11}, {6, X, 13}, {9, X, 0});
+    assert_true(report.counts[CHECKER_CHANGE_LOST] > 0);
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {6, X, 13});
+    assert_true(report.counts[CHECKER_CHANGE_LOST] > 0);
+}
+
+static void a_change_that_is_told_twice_is_named(void **state UNUSED)
+{
+    struct checker_report report;
+
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {6, X, 13}, {7, Y, 12}, {9, X, 0});
+    assert_true(report.counts[CHECKER_CHANGE_DOUBLED] > 0);
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {6, X, 13}, {9, X, 0}, {10, X, 0});
+    assert_true(report.counts[CHECKER_CHANGE_ORDER] > 0);
+}
+
+static void a_change_that_was_refused_is_not_told(void **state UNUSED)
+{
+    struct checker_report report;
+
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {6, X, 13}, {9, X, 0}, {10, Y, 14});
+    assert_true(report.counts[CHECKER_CHANGE_UNDONE] > 0);
+}
+
+static void changes_of_a_transaction_are_told_together(void **state UNUSED)
+{
+    struct checker_report report;
+
+    TOLD(report, {4, Y, 12}, {5, X, 11}, {6, X, 13}, {9, X, 0});
+    expect_only(&report, CHECKER_CHANGE_TORN);
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {6, X, 13}, {9, X, 0}, {10, Y, 15});
+    expect_only(&report, CHECKER_CHANGE_TORN);
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {5, X, 13}, {9, X, 0});
+    expect_only(&report, CHECKER_CHANGE_SHARED);
+}
+
+static void changes_are_told_in_the_order_of_their_commits(void **state UNUSED)
+{
+    struct checker_report report;
+
+    TOLD(report, {4, X, 13}, {5, X, 11}, {5, Y, 12}, {9, X, 0});
+    assert_true(report.counts[CHECKER_CHANGE_ORDER] > 0);
+    TOLD(report, {4, Y, 15}, {4, Z, 16}, {5, X, 11}, {5, Y, 12}, {6, X, 13}, {9, X, 0});
+    expect_only(&report, CHECKER_CHANGE_ORDER);
+    TOLD(report, {5, X, 11}, {5, Y, 12}, {6, X, 13}, {3, X, 0});
+    assert_true(report.counts[CHECKER_CHANGE_ORDER] > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -608,6 +697,12 @@ int main(void)
         cmocka_unit_test(an_update_over_one_of_unknown_outcome_is_lost),
         cmocka_unit_test(an_unknown_delete_explains_a_missing_item_only_until_it_is_written_again),
         cmocka_unit_test(a_refused_transaction_is_no_unknown_one),
+        cmocka_unit_test(changes_in_order_are_fine),
+        cmocka_unit_test(a_change_that_is_not_told_is_lost),
+        cmocka_unit_test(a_change_that_is_told_twice_is_named),
+        cmocka_unit_test(a_change_that_was_refused_is_not_told),
+        cmocka_unit_test(changes_of_a_transaction_are_told_together),
+        cmocka_unit_test(changes_are_told_in_the_order_of_their_commits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

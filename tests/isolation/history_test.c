@@ -1,5 +1,7 @@
 /* Concurrent clients on a container that stays where it is; what they saw goes to the checker. */
+#include "document/bson.h"
 #include "isolation/clients.h"
+#include "support/changes.h"
 #include "support/check.h"
 #include "support/scratch.h"
 #include "support/space.h"
@@ -19,25 +21,84 @@ static void space_leave(void *context UNUSED, void *visit UNUSED)
 {
 }
 
-/* A container with the committer a test wants in place of the usual one. */
+/* A container with the committer a test wants in place of the usual one. Its three logical
+ * partitions are in three physical ones, so that transactions are over several. */
 static void space_init(struct test_space *test, const char *url,
                        const struct commit_options *commit)
 {
-    struct commit_options options = *commit;
-    const struct partition_span *spans;
+    const struct test_space_options options = {
+        .bounds = {"p1", "p2"}, .partitions = 3, .tells = true, .commit = commit};
     struct engine *engine;
     struct error err;
-    size_t count;
 
     assert_ok(engine_open(slice_of_text(url), &(struct engine_options){0}, &engine, &err), &err);
-    test_space_init(test, engine, &(struct test_space_options){.partitions = 2});
-    commit_free(test->commit);
-    options.engine = engine;
-    options.clock = &test->clock;
-    test->commit = commit_new(&options);
-    spans = partition_map_spans(test->space.map, &count);
-    for (size_t i = 0; i < count; i++)
-        assert_ok(commit_partition_open(test->commit, spans[i].id, spans[i].epoch, &err), &err);
+    test_space_init(test, engine, &options);
+}
+
+/* --- Changes that are told --------------------------------------------------------------------
+ */
+
+static uint32_t number_behind(struct slice document, struct slice name, size_t skip)
+{
+    struct document_value value;
+    uint64_t number;
+
+    assert_true(document_find(document, name, &value));
+    assert_true(slice_to_uint64(slice_skip(value.text, skip), &number));
+    return (uint32_t)number;
+}
+
+/* What the node tells of the items of clients: {id: "item1", pk: "p2"}. */
+static struct history_change *told(struct engine *engine, struct arena *arena, size_t *ret_count)
+{
+    struct test_change *changes = test_changes_read(engine, arena, ret_count);
+    struct history_change *list = ARENA_ARRAY(arena, struct history_change, *ret_count + 1);
+
+    for (size_t i = 0; i < *ret_count; i++) {
+        struct document_value version = document_int64(0);
+
+        if (changes[i].kind != HISTORY_DELETE)
+            assert_true(document_find(changes[i].document, SLICE("version"), &version));
+        list[i] = (struct history_change){.time = changes[i].place.time,
+                                          .item = number_behind(changes[i].key, SLICE("pk"), 1) *
+                                                      CLIENT_IDS +
+                                                  number_behind(changes[i].key, SLICE("id"), 4),
+                                          .version = (uint64_t)version.int64};
+    }
+    return list;
+}
+
+/* How many committed transactions wrote into several physical partitions. */
+static size_t spanning(const struct history *history)
+{
+    size_t count = 0;
+
+    for (size_t t = 0; t < history->count; t++) {
+        const struct history_transaction *transaction = &history->transactions[t];
+        uint32_t logicals = 0;
+
+        for (size_t i = 0; transaction->outcome == CHECKED_COMMITTED && i < transaction->op_count;
+             i++)
+            if (transaction->ops[i].kind == CHECKED_WRITE ||
+                transaction->ops[i].kind == CHECKED_DELETE)
+                logicals |= 1u << transaction->ops[i].item / CLIENT_IDS;
+        count += __builtin_popcount(logicals) > 1;
+    }
+    return count;
+}
+
+static void changes_check(const struct clients *clients, struct engine *engine, bool several,
+                          struct checker_report *report)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct history history =
+        recorders_history(clients->recorders, CLIENTS, CLIENT_ITEMS, NULL, 0, arena);
+    size_t count, wide = spanning(&history);
+    struct history_change *changes = told(engine, arena, &count);
+
+    print_message("# %zu changes told, %zu transactions over several partitions\n", count, wide);
+    assert_true(!several || wide > 20);
+    checker_changes(&history, changes, count, report);
 }
 
 /* Runs clients on a node and lets the checker look at all of it. */
@@ -56,6 +117,8 @@ static void run_on(const char *what, const char *url, const struct commit_option
     clients_start(&clients);
     clients_join(&clients);
     clients_check(&clients, what, NULL, 0, ret_report);
+    if (!commit->validation_off)
+        changes_check(&clients, test.engine, !only_updates, ret_report);
     clients_done(&clients);
     test_space_done(&test);
 }

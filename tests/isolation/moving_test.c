@@ -14,7 +14,7 @@ struct totals {
     unsigned runs, crashes, crashes_behind_fence, failures, faults;
 };
 
-enum { RUNS = 4, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100 };
+enum { RUNS = 5, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100 };
 
 static bool is_over(void *context)
 {
@@ -128,6 +128,15 @@ static void clients_stay_isolated_between_a_disk_and_a_postgresql_server(void **
                300 * clients_factor());
 }
 
+/* What was acknowledged or read before a failover is there behind it. */
+static void clients_stay_isolated_while_standbys_take_over(void **state)
+{
+    struct disturber_plan plan = plan_of(2, 4, 2);
+
+    run_moving(*state, "moving, rocksdb and a replicated postgresql", WORLD_ROCKSDB_REPLICATED,
+               &plan, 300 * clients_factor());
+}
+
 static void everything_happened_often_enough(void **state)
 {
     const struct totals *totals = *state;
@@ -154,6 +163,7 @@ int main(void)
         cmocka_unit_test(clients_stay_isolated_in_memory),
         cmocka_unit_test(clients_stay_isolated_on_disks),
         cmocka_unit_test(clients_stay_isolated_between_a_disk_and_a_postgresql_server),
+        cmocka_unit_test(clients_stay_isolated_while_standbys_take_over),
         cmocka_unit_test(everything_happened_often_enough),
     };
 

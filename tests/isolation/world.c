@@ -51,7 +51,7 @@ static bool node_open(void *context, struct slice url UNUSED,
     if (!engine_open(
             is_server ? slice_of_text(world->postgresql)
                       : arena_printf(arena, "rocksdb:%s/node%u", world->scratch.path, node->number),
-            &(struct engine_options){.connect_ms_max = 2000}, &store, err))
+            &(struct engine_options){.connect_ms_max = 2000, .failover_ms = 5000}, &store, err))
         return false;
     *ret_engine = node->engine = fault_engine_new(store);
     return true;
@@ -212,6 +212,14 @@ void world_init(struct world *world, enum world_stores stores, const char *defin
         snprintf(world->postgresql, sizeof world->postgresql, "%s",
                  postgres_fresh_url(world->postgres));
     }
+    if (stores == WORLD_ROCKSDB_REPLICATED) {
+        world->postgres = postgres_start(false);
+        (void)postgres_fresh_url(world->postgres);
+        world->standby = postgres_start_standby(world->postgres, "s");
+        postgres_synchronous(world->postgres, "s");
+        snprintf(world->postgresql, sizeof world->postgresql, "%s",
+                 postgres_url_of((struct postgres *const[]){world->postgres, world->standby}, 2));
+    }
     for (uint32_t i = 0; i < WORLD_NODES; i++) {
         world->nodes[i].world = world;
         world->nodes[i].number = i;
@@ -231,6 +239,7 @@ void world_done(struct world *world)
         engine_close(world->nodes[i].memory);
     item_gates_free(world->gates);
     memory_free(world->moments);
+    postgres_free(world->standby);
     postgres_free(world->postgres);
     condition_done(&world->gate_changed);
     mutex_done(&world->gate_lock);
@@ -401,6 +410,27 @@ static void wait_sound(struct world *world)
     moment_note(world);
 }
 
+/* The primary is killed, as a process or as after a crash of its own, and the standby promoted. */
+static void take_over(struct world *world)
+{
+    struct postgres *before = world->postgres;
+
+    postgres_stop(before, world->failures % 2 ? POSTGRES_STOP_KILL : POSTGRES_STOP_IMMEDIATE);
+    postgres_promote(world->standby);
+    world->postgres = world->standby;
+    world->standby = before;
+}
+
+/* The old primary follows the new one from now on, whose commits wait for it. */
+static void follow(struct world *world)
+{
+    char name[16];
+
+    snprintf(name, sizeof name, "s%u", world->failures);
+    postgres_restart_standby(world->standby, world->postgres, name);
+    postgres_synchronous(world->postgres, name);
+}
+
 void world_fail(struct world *world)
 {
     world->failures++;
@@ -409,13 +439,17 @@ void world_fail(struct world *world)
         if (!world->postgres && world->nodes[1].engine)
             fault_engine_unplug(world->nodes[1].engine, true);
     }
-    if (world->postgres)
+    if (world->standby)
+        take_over(world);
+    else if (world->postgres)
         postgres_stop(world->postgres, POSTGRES_STOP_IMMEDIATE);
 }
 
 void world_return(struct world *world)
 {
-    if (world->postgres)
+    if (world->standby)
+        follow(world);
+    else if (world->postgres)
         postgres_restart(world->postgres);
     WITH_LOCK (&world->nodes_lock) {
         world->away = false;

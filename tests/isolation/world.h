@@ -20,6 +20,8 @@ enum world_stores {
     WORLD_MEMORY,
     WORLD_ROCKSDB,
     WORLD_ROCKSDB_POSTGRESQL, /* the second node is a server, which is killed when it is to fail */
+    WORLD_ROCKSDB_REPLICATED, /* it is a server with a standby, which takes over when it is killed
+                               */
 };
 
 struct world_node {
@@ -33,8 +35,8 @@ struct world_node {
 struct world {
     enum world_stores stores;
     struct scratch scratch;
-    struct postgres *postgres; /* or NULL */
-    char postgresql[256];      /* its URL */
+    struct postgres *postgres, *standby; /* or NULL */
+    char postgresql[512];                /* the URL of the first, or of both */
 
     struct mutex nodes_lock; /* held while a node is looked after or spoiled */
     struct world_node nodes[WORLD_NODES];

@@ -9,6 +9,10 @@
 
 enum { KEYS = 3, IDS = 12, VALUES = 40, STEPS = 300, RUNS = 12, WRITERS = 3 };
 
+/* How many values x has, run after run: with few of them a unique index fails, with many it becomes
+ * ready. */
+static const int values_of_runs[] = {VALUES, 8 * VALUES, 100 * VALUES};
+
 static const char *const definitions[][2] = {
     {"one", "{\"name\":\"one\",\"key\":[{\"path\":\"/x\"}],\"unique\":\"logicalPartition\"}"},
     {"each", "{\"name\":\"each\",\"order\":\"mongo\",\"multikey\":true,\"arrays\":\"counted\","
@@ -26,6 +30,7 @@ struct run {
     struct indexed indexed;
     struct random random;
     int x[KEYS][IDS]; /* of the items there are; -1: none */
+    int values;       /* that x may have */
     bool wanted;      /* the unique index was added and not dropped */
     bool conflicted;  /* since then two items had the same x at some time */
     size_t refused, failed, readied;
@@ -63,11 +68,14 @@ static void step_put(struct run *run)
 {
     CLEANUP(container_unref) struct container *container = indexed_open(&run->indexed);
     int key = (int)random_below(&run->random, KEYS), id = (int)random_below(&run->random, IDS);
-    int x = (int)random_below(&run->random, VALUES);
-    bool ready = !strcmp(indexed_state(&run->indexed, "one"), "ready");
-    bool refused = ready && would_conflict(run, key, id, x);
+    int x = (int)random_below(&run->random, (uint64_t)run->values);
+    bool ready = !strcmp(indexed_state(&run->indexed, "one"), "ready"), refused;
+    int other = (int)random_below(&run->random, IDS);
     struct error err;
 
+    if (ready && run->x[key][other] >= 0 && random_below(&run->random, 4) == 0)
+        x = run->x[key][other]; /* by chance alone hardly any would be refused */
+    refused = ready && would_conflict(run, key, id, x);
     if (indexed_put(&run->indexed, container,
                     item_text(&run->random, key, id, x, run->indexed.arena), &err)) {
         if (refused)
@@ -187,6 +195,7 @@ static void indexes_agree_with_items_however_they_were_made(void **state UNUSED)
 
         random_seed(&run.random, seed + n);
         memset(run.x, -1, sizeof run.x);
+        run.values = values_of_runs[n % ARRAY_LEN(values_of_runs)];
         indexed_init(&run.indexed, NULL, 20000, 1 + random_below(&run.random, 4));
         for (int i = 0; i < STEPS; i++) {
             step(&run);

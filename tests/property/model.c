@@ -742,24 +742,51 @@ bool model_sweep_one(struct model *model, uint32_t partition)
     return model_commit(&transaction, model) == ERROR_NONE;
 }
 
+/* The place of the version before a record; record_count: it is gone, or there was none. */
+static size_t previous_find(const struct model *model, const struct model_record *of)
+{
+    for (size_t i = 0; i < model->record_count && of->previous_lsn; i++)
+        if (model->records[i].partition == of->partition &&
+            model->records[i].lsn == of->previous_lsn &&
+            model->records[i].ordinal == of->previous_ordinal)
+            return i;
+    return model->record_count;
+}
+
+/* A version goes when the one behind it is older than the retention, a delete when it is itself,
+ * and one that nothing leads to after twice that time. */
 size_t model_trim(struct model *model, uint32_t partition, size_t max)
 {
-    int64_t horizon = model->world->now_ms - model->world->config->feed_retention_ms;
+    int64_t retention_ms = model->world->config->feed_retention_ms;
+    int64_t horizon = model->world->now_ms - retention_ms;
+    bool *goes = memory_alloc_zero(model->record_count + 1);
     size_t removed = 0;
 
-    for (size_t i = 0; i < model->record_count && removed < max;) {
+    for (size_t i = 0; i < model->record_count && removed < max; i++) {
         const struct model_record *record = &model->records[i];
+        size_t previous = previous_find(model, record);
+        bool is_delete = record->kind == FEED_DELETE || record->kind == FEED_EXPIRE;
 
-        if (record->partition == partition && record->wall_ms < horizon &&
-            !is_of_item(record, partition, &model->items[record->key][record->id])) {
-            model->partitions[partition].trimmed_lsn =
-                MAX(model->partitions[partition].trimmed_lsn, record->lsn);
-            record_remove(model, i);
+        if (record->partition != partition || record->wall_ms >= horizon)
+            continue;
+        if (previous < model->record_count && !goes[previous]) {
+            goes[previous] = true;
             removed++;
-        } else {
-            i++;
+        }
+        if (!goes[i] && (is_delete || (record->wall_ms < horizon - retention_ms &&
+                                       !is_of_item(record, partition,
+                                                   &model->items[record->key][record->id])))) {
+            goes[i] = true;
+            removed++;
         }
     }
+    for (size_t i = model->record_count; i-- > 0;)
+        if (goes[i]) {
+            model->partitions[partition].trimmed_lsn =
+                MAX(model->partitions[partition].trimmed_lsn, model->records[i].lsn);
+            record_remove(model, i);
+        }
+    memory_free(goes);
     if (removed)
         partition_stamp(model, partition);
     return removed;

@@ -22,7 +22,7 @@ struct fault_engine {
     bool poisoned;
     bool unplugged;
     unsigned pings;
-    bool hangs, stalls, interrupted;
+    bool hangs, stalls, interrupted, fails_over;
     struct engine_watch watch;
     bool dark; /* the power is off */
     enum fault_outcome dark_outcome;
@@ -301,6 +301,34 @@ unsigned fault_engine_pings(const struct engine *engine)
     return pings;
 }
 
+void fault_engine_fail_over(struct engine *engine, bool on)
+{
+    struct fault_engine *fault = fault_of(engine);
+
+    WITH_LOCK (&fault->lock)
+        fault->fails_over = on;
+}
+
+static bool fault_fails_over(const struct engine *engine)
+{
+    struct fault_engine *fault = fault_of(engine);
+    bool on = false;
+
+    WITH_LOCK (&fault->lock)
+        on = fault->fails_over;
+    return on || engine_fails_over(fault->inner);
+}
+
+static bool fault_has_lost(const struct engine *engine)
+{
+    return engine_has_lost(fault_of(engine)->inner);
+}
+
+static bool fault_loss_accept(struct engine *engine, struct error *err)
+{
+    return engine_loss_accept(fault_of(engine)->inner, err);
+}
+
 /* On a way of its own: interrupted or not. */
 static bool fault_ping(struct engine *engine, int64_t ms_max, struct error *err)
 {
@@ -561,4 +589,7 @@ static const struct engine_driver fault_driver = {
     .statistics = fault_statistics,
     .ping = fault_ping,
     .interrupt = fault_interrupt,
+    .fails_over = fault_fails_over,
+    .has_lost = fault_has_lost,
+    .loss_accept = fault_loss_accept,
 };

@@ -65,6 +65,9 @@ void fault_engine_stall(struct engine *engine, bool stalls);
 /* Who is asked whether calls go on waiting: what the engine was opened with. Before it is used. */
 void fault_engine_watch(struct engine *engine, struct engine_watch watch);
 
+/* It says that another server can take its place. */
+void fault_engine_fail_over(struct engine *engine, bool on);
+
 /* Signs of life asked for so far. */
 unsigned fault_engine_pings(const struct engine *engine);
 

@@ -1,6 +1,7 @@
 #include "support/queries.h"
 
 #include "document/json.h"
+#include "query/position.h"
 
 #include <stdlib.h>
 
@@ -119,6 +120,49 @@ bool queries_row(void *self, const struct document_value *value, struct error *e
     return true;
 }
 
+/* The continuation, but for where its result lies in the cache: every page that is kept lies
+ * elsewhere. */
+static struct slice continuation_of(const struct query_plan *plan, const struct query_page *page,
+                                    struct arena *arena)
+{
+    struct query_position position;
+    struct error err;
+
+    if (!page->continuation.len)
+        return SLICE_NONE;
+    assert_ok(query_position_load(page->continuation, query_plan_binding(plan), &position, &err),
+              &err);
+    position.cached = 0;
+    return query_position_save(&position, query_plan_binding(plan), arena);
+}
+
+/* A first page that a loop can make is the one a worker makes. */
+static void short_check(struct queries *f, const struct query_plan *plan,
+                        const struct query_request *request, const struct query_page *page)
+{
+    const struct queries_rows *rows = request->self;
+    struct queries_rows *again = arena_alloc_zero(f->arena, sizeof *again);
+    struct query_request short_request = *request;
+    struct query_page short_page;
+    struct error err;
+
+    if (request->continuation.len || !query_plan_is_short(plan))
+        return;
+    again->arena = f->arena;
+    short_request.is_short = true;
+    short_request.executor = NULL;
+    short_request.self = again;
+    if (!query_run(plan, &short_request, &short_page, &err)) {
+        assert_int_equal(err.code, ERROR_COLD);
+        return;
+    }
+    f->short_count++;
+    queries_same(again, rows);
+    assert_slice_equal(continuation_of(plan, &short_page, f->arena),
+                       continuation_of(plan, page, f->arena));
+    assert_int_equal(short_page.charge_cru, page->charge_cru);
+}
+
 /* All pages, each with nothing but the continuation of the one before. */
 struct queries_rows *queries_run(struct queries *f, const struct query_plan *plan,
                                  struct queries_how *how)
@@ -156,6 +200,7 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
         };
 
         assert_ok(query_run(plan, &request, &how->last, &err), &err);
+        short_check(f, plan, &request, &how->last);
         /* A full page goes on only where there is more. */
         assert_true(!full || rows->count > given);
         full = rows->count - given == page;

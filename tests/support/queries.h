@@ -17,6 +17,7 @@ struct queries {
     struct slice documents[4000];
     size_t document_count;
     struct query_cache *cache;
+    size_t short_count; /* of first pages that were also made without blocking */
 };
 
 int queries_setup(void **state);

@@ -2,6 +2,7 @@
 
 #include "definition/names.h"
 #include "document/json.h"
+#include "partition/layout.h"
 #include "partition/synthetic.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -113,14 +114,35 @@ static void indexes_init(struct test_space *test, const struct test_space_option
             index_policy_with(test->definition.policy, definitions, count, test->arena);
 }
 
-static void partitions_open(struct test_space *test)
+/* A committer that knows all partitions, as a process has one after its start. */
+static void commit_open(struct test_space *test)
 {
     size_t count;
     const struct partition_span *spans = partition_map_spans(test->space.map, &count);
+    struct commit_options options = test->commit_options;
     struct error err;
 
+    if (test->space.history.kept) {
+        test->times = commit_clock_new(&test->clock);
+        assert_ok(history_join(test->engine, test->times, &err), &err);
+    }
+    options.engine = test->engine;
+    options.clock = &test->clock;
+    options.times = test->times;
+    test->commit = commit_new(&options);
     for (size_t i = 0; i < count; i++)
         assert_ok(commit_partition_open(test->commit, spans[i].id, spans[i].epoch, &err), &err);
+    if (test->times)
+        assert_ok(commit_partition_open(test->commit, PARTITION_HISTORY, HISTORY_EPOCH, &err),
+                  &err);
+}
+
+static void commit_close(struct test_space *test)
+{
+    commit_free(test->commit);
+    commit_clock_free(test->times);
+    test->commit = NULL;
+    test->times = NULL;
 }
 
 void test_space_init(struct test_space *test, struct engine *engine,
@@ -160,21 +182,27 @@ void test_space_init(struct test_space *test, struct engine *engine,
     for (uint32_t i = 0; i < plan.count; i++)
         if (!engine_partition_create(engine, 1 + i, 1, &err))
             assert_int_equal(err.code, ERROR_PARTITION_EXISTS);
-    test->commit = commit_new(&(struct commit_options){.engine = engine, .clock = &test->clock});
-    partitions_open(test);
+    if (options->commit)
+        test->commit_options = *options->commit;
+    if (options->tells)
+        test->space.history = (struct history_origin){.kept = true,
+                                                      .account = 1,
+                                                      .database = 1,
+                                                      .container = 1,
+                                                      .database_name = SLICE("shop"),
+                                                      .container_name = SLICE("test")};
+    commit_open(test);
 }
 
 void test_space_restart(struct test_space *test)
 {
-    commit_free(test->commit);
-    test->commit =
-        commit_new(&(struct commit_options){.engine = test->engine, .clock = &test->clock});
-    partitions_open(test);
+    commit_close(test);
+    commit_open(test);
 }
 
 void test_space_done(struct test_space *test)
 {
-    commit_free(test->commit);
+    commit_close(test);
     engine_close(test->engine);
     partition_map_unref(test->space.map);
     item_gates_free(test->space.gates);

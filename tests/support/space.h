@@ -7,11 +7,13 @@
 struct test_space {
     struct engine *engine;
     struct commit *commit;
-    struct arena *arena; /* of the definition and the map */
+    struct commit_clock *times; /* NULL: changes are not told */
+    struct arena *arena;        /* of the definition and the map */
     struct definition_fields definition;
     struct item_space space;
     struct clock clock;
     int64_t wall_ms;
+    struct commit_options commit_options;
 };
 
 /* What a test wants its container to be; zeros: /pk, version 2, all paths indexed, no TTL. */
@@ -27,6 +29,8 @@ struct test_space_options {
     size_t partitions;     /* 0: 1 */
     const char *bounds[8]; /* texts, ascending: the strategy is range, cut at these; not hash */
     int64_t logical_bytes_max;
+    bool tells;                          /* its changes are told in the history of the node */
+    const struct commit_options *commit; /* engine, clock and times are filled in; NULL: zeros */
 };
 
 /* Takes the engine over. The partitions are numbered from 1 under epoch 1; those that exist are

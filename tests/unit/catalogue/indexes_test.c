@@ -2,6 +2,7 @@
 #include "catalogue/indexes.h"
 
 #include "item/cursor.h"
+#include "item/expiry.h"
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/indexed.h"
@@ -312,6 +313,46 @@ static void items_expire_by_the_date_or_the_seconds_at_the_path_of_an_index(void
     assert_int_equal(verified(indexed), 1); /* a text is no time */
 }
 
+/* When the next item of any partition goes. */
+static int64_t next_expiry_ms(struct indexed *indexed)
+{
+    CLEANUP(container_unref) struct container *container = indexed_open(indexed);
+    struct item_space space = container_space(container, &indexed->clock, NULL);
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space.map, &count);
+    int64_t first_ms = INT64_MAX, next_ms;
+    struct error err;
+
+    for (size_t i = 0; i < count; i++) {
+        struct item_scope scope = item_space_span_scope(&space, &spans[i]);
+
+        assert_ok(expiry_next(&scope, &next_ms, &err), &err);
+        first_ms = MIN(first_ms, next_ms);
+    }
+    return first_ms;
+}
+
+static void it_is_known_when_the_next_item_expires_by_an_index(void **state)
+{
+    struct indexed *indexed = *state;
+    int64_t now_s = indexed->wall_ms / 1000;
+    struct error err;
+
+    for (int i = 0; i < 10; i++)
+        put(indexed, "a", i, (int)now_s + 10 * i);
+    assert_true(next_expiry_ms(indexed) == INT64_MAX);
+    assert_ok(indexed_add(indexed,
+                          "{\"name\":\"ttl\",\"key\":[{\"path\":\"/x\"}],"
+                          "\"expireAfterSeconds\":5}",
+                          &err),
+              &err);
+    indexed_settle(indexed);
+    assert_int_equal(next_expiry_ms(indexed), (now_s + 5) * 1000);
+    indexed->wall_ms += 36 * 1000;
+    indexed_round(indexed); /* 0, 10, 20 and 30 seconds, and 5 more */
+    assert_int_equal(next_expiry_ms(indexed), (now_s + 45) * 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +373,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(
             items_expire_by_the_date_or_the_seconds_at_the_path_of_an_index, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_is_known_when_the_next_item_expires_by_an_index, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

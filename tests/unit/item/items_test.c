@@ -594,6 +594,41 @@ static void keys_and_ids_over_their_limits_are_refused(void **state)
     must_write(fixture, "[\"a\"]", "12345678", TRANSACTION_CREATE, "{}");
 }
 
+static int64_t next_expiry_ms(struct fixture *fixture)
+{
+    struct item_scope scope = scope_of(fixture, "[\"a\"]");
+    struct error err;
+    int64_t next_ms;
+
+    assert_ok(expiry_next(&scope, &next_ms, &err), &err);
+    return next_ms;
+}
+
+static void it_is_known_when_the_next_item_expires(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t now_ms;
+    size_t removed;
+    struct item_scope scope;
+    struct error err;
+
+    open_with(fixture, &(struct test_space_options){.default_ttl = 100});
+    now_ms = fixture->test.wall_ms / 1000 * 1000;
+    assert_true(next_expiry_ms(fixture) == INT64_MAX);
+    must_write(fixture, "[\"a\"]", "never", TRANSACTION_CREATE, "{\"id\":\"n\",\"ttl\":-1}");
+    assert_true(next_expiry_ms(fixture) == INT64_MAX);
+    must_write(fixture, "[\"a\"]", "default", TRANSACTION_CREATE, "{\"id\":\"d\"}");
+    assert_int_equal(next_expiry_ms(fixture), now_ms + 100 * 1000);
+    must_write(fixture, "[\"a\"]", "own", TRANSACTION_CREATE, "{\"id\":\"o\",\"ttl\":10}");
+    assert_int_equal(next_expiry_ms(fixture), now_ms + 10 * 1000);
+    fixture->test.wall_ms += 50 * 1000;
+    assert_int_equal(next_expiry_ms(fixture), now_ms + 10 * 1000); /* stored still, and due */
+    scope = scope_of(fixture, "[\"a\"]");
+    assert_ok(expiry_sweep(&scope, 100, &removed, &err), &err);
+    assert_int_equal(removed, 1);
+    assert_int_equal(next_expiry_ms(fixture), now_ms + 100 * 1000);
+}
+
 static void expired_items_are_gone_at_once_and_removed_later(void **state)
 {
     struct fixture *fixture = *state;
@@ -698,6 +733,32 @@ static void all_versions_show_every_change_with_what_was_before(void **state)
                            fixture->arena, &page, &err),
                  &err, ERROR_FEED_RETENTION);
     assert_int_equal(feed_of(fixture, FEED_ALL_VERSIONS, 3).count, 0);
+}
+
+static void a_version_is_kept_until_what_replaced_it_is_over_the_retention(void **state)
+{
+    struct fixture *fixture = *state;
+    struct item_scope scope;
+    struct feed_page page;
+    struct error err;
+    size_t removed;
+
+    open_with(fixture, &(struct test_space_options){.feed_retention_ms = 60 * 1000});
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"n\":1}");
+    fixture->test.wall_ms += 61 * 1000;
+    must_write(fixture, "[\"a\"]", "1", TRANSACTION_REPLACE, "{\"n\":2}");
+    scope = scope_of(fixture, "[\"a\"]");
+    assert_ok(feed_trim(&scope, 100, &removed, &err), &err);
+    assert_int_equal(removed, 0);
+    page = feed_of(fixture, FEED_ALL_VERSIONS, 1);
+    assert_int_equal(page.count, 1);
+    assert_string_equal(json_of(fixture, page.changes[0].previous), "{\"n\":1}");
+    fixture->test.wall_ms += 61 * 1000;
+    assert_ok(feed_trim(&scope, 100, &removed, &err), &err);
+    assert_int_equal(removed, 1);
+    assert_ok(feed_trim(&scope, 100, &removed, &err), &err);
+    assert_int_equal(removed, 0);
+    assert_int_equal(feed_of(fixture, FEED_LATEST, 0).count, 1);
 }
 
 static void a_feed_can_begin_at_a_time(void **state)
@@ -1145,10 +1206,12 @@ int main(void)
         ITEMS_TEST(a_full_logical_partition_refuses_growth_only),
         ITEMS_TEST(a_full_physical_partition_refuses_growth_only),
         ITEMS_TEST(keys_and_ids_over_their_limits_are_refused),
+        ITEMS_TEST(it_is_known_when_the_next_item_expires),
         ITEMS_TEST(expired_items_are_gone_at_once_and_removed_later),
         ITEMS_TEST(a_bad_ttl_is_refused),
         ITEMS_TEST(the_latest_feed_shows_each_item_once_at_its_last_change),
         ITEMS_TEST(all_versions_show_every_change_with_what_was_before),
+        ITEMS_TEST(a_version_is_kept_until_what_replaced_it_is_over_the_retention),
         ITEMS_TEST(a_feed_can_begin_at_a_time),
         ITEMS_TEST(pages_neither_lose_nor_repeat_an_item),
         ITEMS_TEST(a_transaction_is_all_or_nothing_and_sees_its_own_writes),
