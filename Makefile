@@ -1,5 +1,5 @@
 # The everyday commands. The build itself is Meson's; this only names what we do with it.
-.PHONY: help run test check check-all format bench bench-long rocksdb docs clean
+.PHONY: help run test check check-all format bench bench-long rocksdb docs package package-check clean
 
 help:
 	@echo 'make check      the fast tests under ASan and UBSan, about a minute'
@@ -11,6 +11,8 @@ help:
 	@echo 'make bench-long the long ones: 2 million items put in, a re-key of one million'
 	@echo 'make rocksdb    build RocksDB as releases have it, once for all builds, a few minutes'
 	@echo 'make docs       make the pages of docs/ that are printed by the server'
+	@echo 'make package    Debian packages, in build-package/'
+	@echo 'make package-check  the same, and lintian, and installed, upgraded and purged in a clean chroot'
 	@echo 'make clean      remove every build directory'
 
 run:
@@ -52,6 +54,13 @@ docs:
 	build/orrery help tables --markdown > docs/compatibility-tables.md
 	build/orrery help mongo --markdown > docs/compatibility-mongo.md
 	build/orrery help gremlin --markdown > docs/compatibility-gremlin.md
+
+package:
+	@scripts/setup build package
+	@scripts/package build
+
+package-check: package
+	@scripts/package check
 
 clean:
 	rm -rf build build-*

@@ -14,6 +14,7 @@ import base64
 import hashlib
 import hmac
 import http.client
+import itertools
 import json
 import multiprocessing
 import os
@@ -87,8 +88,8 @@ class Client:
 class Attacker:
     """Who attacks: another account than the one that is measured."""
 
-    def __init__(self, port, key):
-        self.port, self.key = port, key
+    def __init__(self, port, key, gremlin_port):
+        self.port, self.key, self.gremlin = port, key, gremlin_port
         self.totals = multiprocessing.Queue()
         self.lock = threading.Lock()
         self.answers, self.charge = {}, 0.0
@@ -238,6 +239,34 @@ def pipelined(attacker, stop):
         connection.close()
 
 
+def gremlin(attacker, stop):
+    """Traversals over HTTP that go round for ever, keep giant paths and group them."""
+    doubled = "g.inject(1).repeat(union(identity(),identity())).times(20)"
+    scripts = ["g.inject(0).repeat(identity()).until(constant(1).is(2))", f"{doubled}.path().fold().count(local)",
+               f"{doubled}.group().by(path()).by(fold()).count(local)", f"{doubled}.order().by(path()).count()"]
+    login = base64.b64encode(f"/dbs/d/colls/c:{attacker.key}".encode()).decode()
+    turn = itertools.cycle(scripts)
+
+    def run():
+        while not stop.is_set():
+            client = http.client.HTTPConnection("127.0.0.1", attacker.gremlin, timeout=60)
+            try:
+                body = json.dumps({"gremlin": next(turn), "evaluationTimeout": 2000})
+                client.request("POST", "/gremlin", body, {"authorization": f"Basic {login}", "content-type": "application/json",
+                                                          "host": f"attacker.localhost:{attacker.gremlin}"})
+                answer = client.getresponse()
+                answer.read()
+                attacker.count(answer.status)
+            except (OSError, http.client.HTTPException):
+                attacker.count(0)
+
+    threads = [threading.Thread(target=run) for _ in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def busy(_, stop):
     """No attack: processors that are busy with something else than the server. What the kernel makes
     others wait then is what no server can better while it uses all processors itself."""
@@ -255,7 +284,7 @@ def spin(stop):
 
 
 ATTACKS = {"joins": joins, "short_joins": short_joins, "answers": answers,
-           "texts": texts, "pipelined": pipelined, "probes": probes, "busy": busy}
+           "texts": texts, "pipelined": pipelined, "probes": probes, "gremlin": gremlin, "busy": busy}
 
 
 # --- Measuring -----------------------------------------------------------------------------------
@@ -329,6 +358,15 @@ def prepare(port):
     return victim, made["keys"]["primary-readonly"]
 
 
+def port_of(server, pattern):
+    """The next line that says it."""
+    for text in server.stdout:
+        found = re.search(pattern, text)
+        if found:
+            return int(found[1])
+    sys.exit("attack_bench: orrery did not start")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
@@ -341,22 +379,17 @@ def main():
         with tempfile.TemporaryDirectory() as directory, \
                 open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
             server = subprocess.Popen(
-                [orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
-             "--mongo-replica-set", "off", "--node",
+                [orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin",
+                 "127.0.0.1:0", "--mongo-replica-set", "off", "--node",
                  f"local=rocksdb:{directory}/node", "--set", "partition.ru_max=1000000", "--set",
                  "account.by_use=true", "--set", "log.level=warning", "--set",
                  "server.memory_bytes_max=256M", "--set", "query.deadline_ms=2s"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
             try:
-                for text in server.stdout:
-                    found = re.search(r"REST +https?://\S+:(\d+)/", text)
-                    if found:
-                        break
-                else:
-                    sys.exit("attack_bench: orrery did not start")
-                port = int(found[1])
+                port = port_of(server, r"REST +https?://\S+:(\d+)/")
+                gremlin_port = port_of(server, r"Gremlin +wss?://\S+:(\d+)/")
                 client, readonly = prepare(port)
-                measure(name, client, Attacker(port, readonly), server.pid, options)
+                measure(name, client, Attacker(port, readonly, gremlin_port), server.pid, options)
             finally:
                 server.terminate()
                 server.wait()

@@ -35,12 +35,17 @@ class Server:
     def __init__(self, name, command, pattern, log):
         self.process = subprocess.Popen(command, cwd=BENCH, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=log, text=True)
+        self.name, self.log = name, log
+        self.find(pattern)
+
+    def find(self, pattern):
+        """The next line it says that has a port, of those that come."""
         for line in self.process.stdout:
             found = re.search(pattern, line)
             if found:
                 self.port = int(found[1])
                 return
-        sys.exit(f"bench: {name} did not start, see {log.name}")
+        sys.exit(f"bench: {self.name} did not start, see {self.log.name}")
 
     def argument(self):
         return f"{self.port}:{self.process.pid}"
