@@ -8,6 +8,7 @@ import { view as home } from './home.js';
 const parts = {
   items: ['Items', () => import('./items.js')],
   query: ['Query', () => import('./query.js')],
+  mongo: ['MongoDB', () => import('./mongo.js')],
   graph: ['Graph', () => import('./graph.js')],
   scripts: ['Scripts', () => import('./scripts.js')],
   feed: ['Change feed', () => import('./feed.js')],
@@ -15,8 +16,10 @@ const parts = {
 };
 
 // Which tabs there are for a container: what a token cannot ask is not offered, nor APIs that are off.
-function offered() {
-  return Object.keys(parts).filter((id) => (id !== 'graph' || session.about.apis.gremlin) && (!session.token || ['items', 'query', 'feed'].includes(id)));
+function offered(definition) {
+  const collection = definition.orrery?.identity === '_id'; // of MongoDB; others know items by their id
+  const fits = { mongo: collection && session.about.apis.mongo, graph: !collection && session.about.apis.gremlin };
+  return Object.keys(parts).filter((id) => (fits[id] ?? true) && (!session.token || ['items', 'query', 'feed'].includes(id)));
 }
 
 export async function view(main, where) {
@@ -28,7 +31,7 @@ export async function view(main, where) {
     fill(main, show(error));
     return undefined;
   }
-  const ids = offered();
+  const ids = offered(definition);
   const tab = ids.includes(where.tab) ? where.tab : 'items';
   const body = h('div', { class: 'tab-body', role: 'tabpanel', 'aria-label': parts[tab][0] });
   fill(main,
