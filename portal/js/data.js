@@ -37,7 +37,7 @@ export async function view(main, where) {
   fill(main,
     h('div', { class: 'head' },
       h('h1', null, h('span', { class: 'dim' }, where.database, ' / '), where.container),
-      h('span', { class: 'pill', title: 'partition key' }, 'key ', definition.partitionKey?.paths.join(', ') ?? 'none')),
+      h('span', { class: 'pill', title: 'partition key' }, 'key ', definition.partitionKey?.systemKey ? '_id' : definition.partitionKey?.paths.join(', ') ?? 'none')),
     tabs(ids.map((id) => [id, parts[id][0]]), tab, (id) => id !== tab && go('data', where.database, where.container, id), 'What to do with the container'),
     body);
   const module = await parts[tab][1]();

@@ -6,7 +6,7 @@ import { bytes, duration, number, percent, plural } from './format.js';
 import { nodeColour } from './colours.js';
 
 const strip = (name, list, nodes) => h('div', { class: 'plan-strip' }, h('small', null, name), h('div', null, list.map((one) =>
-  h('span', { style: { flexGrow: String(Math.max(0.04, one.share)), background: nodeColour(nodes.indexOf(one.node)) }, title: `${one.minInclusive || 'the first key'} to ${one.maxExclusive === 'FF' ? 'the last key' : one.maxExclusive}` },
+  h('span', { style: { flexGrow: String(Math.max(40, one.share * 1000)), borderColor: nodeColour(nodes.indexOf(one.node)) }, title: `${one.minInclusive || 'the first key'} to ${one.maxExclusive === 'FF' ? 'the last key' : one.maxExclusive}` },
     h('b', null, one.id ?? 'new'), h('small', null, `${bytes(one.bytes)} · ${percent(one.share)}`)))));
 
 export function planned(plan) {

@@ -88,11 +88,11 @@ static bool reply_write(struct signed_call *call, struct slice message, struct e
     struct document_iter iter;
     size_t begin;
 
+    buf_init(&typed, FRONT_HTTP_BODY_MAX);
     if (message.len < MESSAGE_PREFIX + DOCUMENT_EMPTY)
         return error_set(err, ERROR_TOO_LARGE, "the reply does not fit a message");
     if (!front_call_hold(&call->front, REPLY_COPIES * message.len, err))
         return false;
-    buf_init(&typed, FRONT_HTTP_BODY_MAX);
     begin = document_begin(&typed);
     document_iter_init(&iter, slice_skip(message, MESSAGE_PREFIX));
     while (document_iter_next(&iter))
