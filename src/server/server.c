@@ -528,6 +528,7 @@ static bool threads_start(struct server *server, struct error *err)
     server->table_http =
         net_http_new(server->loops, &table_http, table_handle, server->table_front);
     server->mongo_front = mongo_make(server);
+    server->probes.mongo = is_on(settings->mongo_listen) ? server->mongo_front : NULL;
     server->gremlin_front = gremlin_make(server);
     server->probes.gremlin = server->gremlin_front;
     server->gremlin_http =
