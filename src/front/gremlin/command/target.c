@@ -1,6 +1,7 @@
 #include "front/gremlin/command/target.h"
 
 #include "front/gremlin/graph/graph.h"
+#include "item/view_bound.h"
 #include "load/offer_meters.h"
 #include "maintain/pauses.h"
 
@@ -96,7 +97,10 @@ bool gremlin_target_open(struct front_call *call, const struct gremlin_target *t
         if (call->account.account && err->code != ERROR_NOT_FOUND &&
             err->code != ERROR_OWNER_NOT_FOUND)
             return false;
-        return target->made ? graph_make(call, target, ret_container, err) : missing(target, err);
+        if (!target->made)
+            return missing(target, err);
+        return call->may_block ? graph_make(call, target, ret_container, err)
+                               : view_bound_cold(err);
     }
     if (!slice_equal(container_info(container)->id, target->graph)) {
         container_unref(container); /* by its _rid, which is no name of a graph */

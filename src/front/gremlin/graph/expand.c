@@ -482,7 +482,7 @@ static bool queries_run(struct expand *e, struct query **queries, size_t count, 
     struct query_executor executor = gremlin_graph_executor(graph, &helpers);
     bool fine = true;
 
-    if (count > 1 && executor.width > 1 && !graph->reads_moment &&
+    if (count > 1 && executor.width > 1 && !graph->reads_moment && graph->call.may_block &&
         e->source_count >= PARALLEL_MIN) {
         executor.run(executor.self, count, query_page, queries);
     } else {

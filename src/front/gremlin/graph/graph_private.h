@@ -57,6 +57,8 @@ struct gremlin_graph {
     struct front_call call; /* what queries need of the call it works for */
     struct front_moment moment;
     bool entered;
+    struct view_bound left; /* of a request on a loop: what it may still read */
+    atomic_ullong paid;     /* so many of the next reads were paid for by an attempt before */
 
     struct slice keys[PARTITION_PATHS_MAX]; /* names of the partition key's properties */
     size_t key_count;

@@ -7,6 +7,16 @@
 /* --- Plans --------------------------------------------------------------------------------------
  */
 
+/* Was the next read paid for? By any thread. */
+static bool has_paid(struct gremlin_graph *graph)
+{
+    unsigned long long left = atomic_load_explicit(&graph->paid, memory_order_relaxed);
+
+    while (left && !atomic_compare_exchange_weak(&graph->paid, &left, left - 1))
+        ;
+    return left != 0;
+}
+
 bool gremlin_reading_run(struct gremlin_graph *graph, struct gremlin_reading *reading,
                          struct error *err)
 {
@@ -27,6 +37,10 @@ bool gremlin_reading_run(struct gremlin_graph *graph, struct gremlin_reading *re
     struct query_page page;
 
     assert(graph->entered);
+    if (!call.may_block && (reading->continuation.len || graph->reads_moment))
+        return view_bound_cold(err);
+    request.bound = &graph->left;
+    request.paid = has_paid(graph);
     call.arena = reading->arena;
     call.moment = graph->reads_moment ? &graph->moment : NULL;
     reading->metered = (struct metered_call){.strong = graph->options.strong};
@@ -44,6 +58,7 @@ void gremlin_reading_count(struct gremlin_graph *graph, const struct gremlin_rea
     struct gremlin_graph_figures *figures = &graph->figures;
 
     figures->charge_cru += reading->metered.charge_cru;
+    figures->charged += reading->metered.charge_cru > 0;
     if (reading->metered.wait_ms)
         figures->wait_ms = reading->metered.wait_ms;
     figures->reads++;
@@ -186,12 +201,17 @@ static bool node_read(struct gremlin_graph *graph, const struct gremlin_fetch *f
                                     .call = &counted.metered,
                                     .limits = {.cancelled = graph->call.cancelled,
                                                .bytes_max = count > 1 ? FETCH_BYTES_MAX : 0},
-                                    .executor = part ? NULL : &executor};
+                                    .executor = part ? NULL : &executor,
+                                    .is_short = !graph->call.may_block,
+                                    .bound = &graph->left,
+                                    .paid = has_paid(graph)};
     struct query_fetch asked = {
         .references = references, .count = count, .take = item_take, .self = &f};
     struct query_page page;
     bool fine;
 
+    if (request.is_short && (part || count > GREMLIN_SHORT_STEPS / VIEW_ITEM_STEPS))
+        return view_bound_cold(err);
     if (part) {
         if (!gremlin_part_overlay(graph, part, err))
             return false;
