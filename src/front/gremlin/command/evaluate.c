@@ -10,7 +10,7 @@
 #include "item/view_bound.h"
 
 /* BARRIER_SHARE: one barrier keeps at most a fourth of a request's memory before it spills. */
-enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64, BARRIER_SHARE = 4 };
+enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64, BARRIER_SHARE = 4, INDEXES_AGAIN_MS = 60 * 1000 };
 
 /* What may be tried on a loop, and what it may take there. */
 enum {
@@ -511,6 +511,25 @@ static bool held_send(struct gremlin_evaluation *e, struct error *err)
     return true;
 }
 
+/* A graph in which edges were met gets indexes of them, unless a transaction of a session is open,
+ * which would not survive another definition of its container. Where that cannot be, it is tried
+ * again after a while. On a loop the request is left to a worker then. */
+static bool indexes_offer(struct gremlin_evaluation *e, struct error *err)
+{
+    atomic_int_fast64_t *again_ms =
+        &e->gremlin->offers_ms[gremlin_graph_number(e->graph) % ARRAY_LEN(e->gremlin->offers_ms)];
+    struct error ignored;
+
+    if (e->session || !e->gremlin->options.indexes || !gremlin_graph_wants_indexes(e->graph) ||
+        atomic_load(again_ms) > e->begun_ms)
+        return true;
+    if (!e->call->may_block)
+        return view_bound_cold(err);
+    if (!gremlin_graph_add_indexes(e->graph, e->call->account.id, e->database, &ignored))
+        atomic_store(again_ms, e->begun_ms + INDEXES_AGAIN_MS);
+    return true;
+}
+
 /* Is it left to workers from the beginning? Who makes a graph, opens a permission or goes on with a
  * transaction may block. */
 static bool is_for_worker(const struct gremlin_evaluation *e, const struct container *container)
@@ -570,6 +589,7 @@ static bool evaluate(struct gremlin_evaluation *e, struct error *err)
         e->code = 499;
         return false;
     }
+    target.indexes = e->gremlin->options.indexes;
     if (!gremlin_target_open(e->call, &target, &container, err))
         return false;
     if (!e->call->may_block && is_for_worker(e, container))
@@ -577,7 +597,10 @@ static bool evaluate(struct gremlin_evaluation *e, struct error *err)
     if (!graph_options(e, container, &right, &options, err))
         return false;
     e->options = &options;
+    e->database = target.database;
     fine = is_within(e) ? run_within(e, &options, err) : run_by_itself(e, &options, err);
+    if (fine && !indexes_offer(e, err))
+        return false;
     if (fine && gremlin_heap_failed(e->heap))
         fine = gremlin_heap_error(e->heap, err);
     /* what was told cannot be told again by a request that is run anew */

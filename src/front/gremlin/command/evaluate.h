@@ -34,6 +34,7 @@ struct gremlin_evaluation {
 
     /* Its own: */
     struct gremlin_graph *graph;
+    struct slice database;
     const struct gremlin_graph_options *options;
     struct gremlin_batch *held; /* full ones before the last */
     size_t held_count, held_bytes;

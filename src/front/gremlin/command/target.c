@@ -13,7 +13,7 @@ bool gremlin_target_find(const struct gremlin_identity *identity, const struct g
     struct slice alias = asked->alias.data ? asked->alias : SLICE("g"), database, graph;
     bool plain = slice_equal(alias, SLICE("g")), split;
     struct gremlin_target named = {slice_of_text(identity->database),
-                                   slice_of_text(identity->graph), false};
+                                   slice_of_text(identity->graph), false, false};
 
     split = slice_split(alias, '.', &database, &graph) && database.len && graph.len;
     if (named.database.len) {
@@ -23,10 +23,10 @@ bool gremlin_target_find(const struct gremlin_identity *identity, const struct g
             return true;
     } else if (plain) {
         *ret_target = (struct gremlin_target){SLICE(GREMLIN_DEFAULT_DATABASE),
-                                              SLICE(GREMLIN_DEFAULT_GRAPH), true};
+                                              SLICE(GREMLIN_DEFAULT_GRAPH), true, false};
         return true;
     } else if (split) {
-        *ret_target = (struct gremlin_target){database, graph, false};
+        *ret_target = (struct gremlin_target){database, graph, false, false};
         return true;
     }
     return error_set(err, ERROR_BAD_REQUEST,
@@ -58,7 +58,7 @@ static bool graph_make(struct front_call *call, const struct gremlin_target *tar
     struct catalogue *catalogue = call->services->catalogue;
 
     buf_init(&body, BUF_DEFAULT_MAX);
-    gremlin_graph_definition(target->graph, &body);
+    gremlin_graph_definition(target->graph, target->indexes, &body);
     if (!front_account_make(call->services, call->account.id, &call->account.account, err) ||
         !database_make(call, target->database, err))
         return false;

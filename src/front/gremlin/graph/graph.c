@@ -162,14 +162,6 @@ void gremlin_graph_begin(struct gremlin_graph *graph)
     graph->reads_moment = true;
 }
 
-void gremlin_graph_definition(struct slice id, struct buf *out)
-{
-    size_t whole = document_begin(out);
-
-    document_append_string(out, SLICE("id"), id);
-    document_end(out, whole);
-}
-
 /* --- What is known of it ------------------------------------------------------------------------
  */
 

@@ -78,8 +78,9 @@ void gremlin_graph_begin(struct gremlin_graph *graph);
 void gremlin_graph_set_deadline(struct gremlin_graph *graph, int64_t deadline_ms);
 
 /* What a container for a graph is made with (catalogue_container_create), where nobody says
- * otherwise: BSON of a definition without partition key, every path indexed. */
-void gremlin_graph_definition(struct slice id, struct buf *out);
+ * otherwise: BSON of a definition without partition key, every path indexed, with the indexes of
+ * walk.h or without. */
+void gremlin_graph_definition(struct slice id, bool indexes, struct buf *out);
 
 /* The number of its container. */
 uint64_t gremlin_graph_number(const struct gremlin_graph *graph);
@@ -101,6 +102,13 @@ size_t gremlin_graph_key_count(const struct gremlin_graph *graph);
  * there is no such. */
 NODISCARD bool gremlin_graph_show_system(struct gremlin_graph *graph, const struct slice *names,
                                          size_t count, struct error *err);
+
+/* Has the graph met edges, and would it read them from entries if it had the indexes of walk.h?
+ * Then whoever may add them does, on a worker, once the request is over: they are built online.
+ * ERROR_BUSY and others of catalogue_indexes_change. */
+bool gremlin_graph_wants_indexes(const struct gremlin_graph *graph);
+NODISCARD bool gremlin_graph_add_indexes(const struct gremlin_graph *graph, struct slice account,
+                                         struct slice database, struct error *err);
 
 /* --- What is read ---------------------------------------------------------------------------- */
 

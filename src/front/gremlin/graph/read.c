@@ -7,6 +7,19 @@
 /* --- Plans --------------------------------------------------------------------------------------
  */
 
+/* A page of entries, with what the call and the server have for it. */
+static bool entries_run(struct gremlin_graph *graph, struct gremlin_reading *reading,
+                        struct query_request *request, struct query_page *ret_page,
+                        struct error *err)
+{
+    request->meters = graph->options.services->meters;
+    request->limits.cancelled = graph->call.cancelled;
+    request->is_short = !graph->call.may_block;
+    request->arena = reading->arena;
+    return (!graph->reads_moment || graph->moment.take(graph->moment.self, request, err)) &&
+           query_entries_run(request, reading->entries, ret_page, err);
+}
+
 /* Was the next read paid for? By any thread. */
 static bool has_paid(struct gremlin_graph *graph)
 {
@@ -37,7 +50,8 @@ bool gremlin_reading_run(struct gremlin_graph *graph, struct gremlin_reading *re
     struct query_page page;
 
     assert(graph->entered);
-    if (!call.may_block && (reading->continuation.len || graph->reads_moment))
+    if (!call.may_block && (reading->continuation.len || graph->reads_moment ||
+                            (reading->entries && reading->entries->place.begun)))
         return view_bound_cold(err);
     request.bound = &graph->left;
     request.paid = has_paid(graph);
@@ -46,7 +60,8 @@ bool gremlin_reading_run(struct gremlin_graph *graph, struct gremlin_reading *re
     reading->metered = (struct metered_call){.strong = graph->options.strong};
     if (graph->bound && request.scope.kind == QUERY_SCOPE_CONTAINER)
         request.scope = (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = graph->only};
-    if (!front_query_run(&call, reading->plan, &request, &page, err))
+    if (reading->entries ? !entries_run(graph, reading, &request, &page, err)
+                         : !front_query_run(&call, reading->plan, &request, &page, err))
         return false;
     reading->continuation = page.continuation;
     reading->metrics = page.metrics;
