@@ -426,6 +426,7 @@ static struct gremlin *gremlin_make(struct server *server)
         .origins = settings->gremlin_origins,
         .version = (enum gremlin_version)settings->gremlin_version,
         .typed = settings->gremlin_typed,
+        .indexes = settings->gremlin_indexes,
         .script_bytes_max = (size_t)settings->gremlin_script_bytes_max,
         .operators_max = (size_t)settings->gremlin_operators_max,
         .loops_max = (size_t)settings->gremlin_loops_max,
