@@ -1,6 +1,7 @@
 #include "query/value/context.h"
 
 #include "query/value/regex.h"
+#include "query/value/shapes.h"
 #include "query/value/value.h"
 
 enum {
@@ -34,6 +35,8 @@ void query_context_done(struct query_context *context)
     buf_done(&context->scratch);
     query_regex_cache_free(context->regexes);
     context->regexes = NULL;
+    query_shape_cache_free(context->shapes);
+    context->shapes = NULL;
 }
 
 uint64_t query_random(struct query_context *context)

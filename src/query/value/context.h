@@ -23,6 +23,7 @@
 
 struct query_context;
 struct query_regex_cache;
+struct query_shape_cache;
 struct query_ahead;
 struct query_expression;
 
@@ -115,6 +116,7 @@ struct query_context {
     bool keep_nonfinite;       /* NaN and infinities may stand in objects and arrays (MongoDB) */
     enum document_order order; /* by which values are compared: the plan's */
     struct query_regex_cache *regexes; /* made when first needed */
+    struct query_shape_cache *shapes;  /* as well */
 };
 
 /* clock NULL: the system's. limits NULL: the defaults. The static time of the query is the wall

@@ -81,7 +81,8 @@ void rest_query_fault(struct rest_call *call, const struct sql_error *fault)
 
 struct sql_compile_options rest_query_options(const struct rest_items *items)
 {
-    struct sql_compile_options options = {.names = definition_names_of(items->space.definition)};
+    struct sql_compile_options options = {.names = definition_names_of(items->space.definition),
+                                          .plane = items->space.definition->plane};
     struct document_value computed;
 
     if (document_find(items->space.definition->document, SLICE("computedProperties"), &computed) &&

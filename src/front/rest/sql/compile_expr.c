@@ -180,6 +180,8 @@ compile_call(struct sql_compiler *compiler, struct sql_level *level, const struc
     if (!function)
         return sql_compile_refuse(compiler, expr->span, "The function %s is not supported.",
                                   named->name);
+    if (compiler->options->plane && function->in_plane)
+        function = function->in_plane;
     return query_call(&compiler->build, function,
                       compile_list(compiler, level, &expr->call.arguments),
                       expr->call.arguments.count);

@@ -58,6 +58,7 @@ bool sql_rebind_key(struct slice text, struct slice parameters,
     part_append(key, text);
     part_append(key, options->computed);
     part_append(key, sql_names(options)->identity);
+    part_append(key, options->plane ? SLICE("plane") : SLICE(""));
     for (size_t i = 0; i < count; i++) {
         part_append(key, list[i].name);
         buf_append_byte(key, (uint8_t)list[i].value.type);
