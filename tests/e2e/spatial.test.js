@@ -27,10 +27,8 @@ async function fill(container) {
   for (let x = -10; x < 20; x += 1)
     for (let y = -10; y < 20; y += 1)
       items.push({ id: `${x},${y}`, pk: `${(items.length % 7)}`, at: { type: 'Point', coordinates: [x, y] } });
-  for (let i = 0; i < items.length; i += 100)
-    await container.items.executeBulkOperations(
-      items.slice(i, i + 100).map((resourceBody) => ({ operationType: 'Create', partitionKey: resourceBody.pk, resourceBody })));
-  return items;
+  for (let i = 0; i < items.length; i += 50)
+    await Promise.all(items.slice(i, i + 50).map((item) => container.items.create(item)));
 }
 
 async function explained(server, spec, name = 'places') {
