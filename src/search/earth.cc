@@ -54,10 +54,12 @@ S2Point point_of(const search_position &position)
     return S2LatLng::FromDegrees(position.y, position.x).Normalized().ToPoint();
 }
 
-double metres_between(const search_position &a, const search_position &b)
+double metres_between(const search_position &a, const search_position &b, bool round)
 {
     double metres;
 
+    if (round)
+        return point_of(a).Angle(point_of(b)) * SEARCH_RADIUS_ROUND;
     GeographicLib::Geodesic::WGS84().Inverse(a.y, a.x, b.y, b.x, metres);
     return metres;
 }
@@ -97,7 +99,7 @@ bool refuse(search_reason *reason, const char *what, const std::string &why)
 
 struct search_earth {
     search_position position; /* of a single point */
-    bool single = false;
+    bool single = false, round = false;
     std::vector<S2Point> points;
     std::vector<std::unique_ptr<S2Polyline>> lines;
     std::unique_ptr<S2Polygon> area;
@@ -254,6 +256,7 @@ struct search_earth *search_earth_new(const struct search_figure *figure,
 {
     auto earth = std::make_unique<search_earth>();
 
+    earth->round = figure->rules.round;
     earth->single = figure->part_count == 1 && figure->parts[0].kind == SEARCH_POINT;
     if (earth->single)
         earth->position = figure->positions[figure->parts[0].first];
@@ -308,7 +311,8 @@ double distance_to_point(search_earth *earth, search_earth *point)
 
     if (nearest.is_interior() || nearest.distance() == S1ChordAngle::Zero())
         return 0;
-    return metres_between(position_of(query.Project(point->points[0], nearest)), point->position);
+    return metres_between(position_of(query.Project(point->points[0], nearest)), point->position,
+                          earth->round);
 }
 
 } // namespace
@@ -316,7 +320,7 @@ double distance_to_point(search_earth *earth, search_earth *point)
 double search_earth_distance(struct search_earth *a, struct search_earth *b)
 {
     if (a->single && b->single)
-        return metres_between(a->position, b->position);
+        return metres_between(a->position, b->position, a->round);
     if (b->single)
         return distance_to_point(a, b);
     if (a->single)
@@ -337,7 +341,7 @@ double search_earth_distance(struct search_earth *a, struct search_earth *b)
     S2Shape::Edge edge_b = from_b.GetEdge(in_b);
     auto places = S2::GetEdgePairClosestPoints(edge_a.v0, edge_a.v1, edge_b.v0, edge_b.v1);
 
-    return metres_between(position_of(places.first), position_of(places.second));
+    return metres_between(position_of(places.first), position_of(places.second), a->round);
 }
 
 size_t search_earth_cells(struct search_earth *earth, double distance, size_t max,

@@ -23,7 +23,10 @@ struct search_rules {
                         without a type (MongoDB) */
     bool smaller;    /* a polygon is the smaller side of its ring, whichever way that goes; if not,
                         what is to the left of it */
+    bool round; /* distances are those of a sphere of SEARCH_RADIUS_ROUND, as MongoDB has them */
 };
+
+#define SEARCH_RADIUS_ROUND 6378100.0 /* metres */
 
 struct search_position {
     double x, y; /* on the Earth longitude and latitude in degrees */

@@ -44,7 +44,7 @@ static bool kept_is(const struct kept *kept, const struct document_value *value,
 {
     return kept->used && kept->type == value->type && kept->len == value->document.len &&
            kept->rules.surface == rules->surface && kept->rules.every_type == rules->every_type &&
-           kept->rules.smaller == rules->smaller &&
+           kept->rules.smaller == rules->smaller && kept->rules.round == rules->round &&
            memcmp(kept->bytes, value->document.data, kept->len) == 0;
 }
 
