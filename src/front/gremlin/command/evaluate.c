@@ -134,16 +134,14 @@ static bool results_take(void *self, const struct gremlin_value *values, const u
 /* --- Traversals --------------------------------------------------------------------------------
  */
 
-/* What g.with('evaluationTimeout', ms) says, in a script or as a strategy of bytecode; NULL:
- * nothing.
- */
-static const struct gremlin_value *timeout_of(const struct gremlin_instruction *source)
+/* What g.with(NAME, value) says, in a script or as a strategy of bytecode, under one of two names;
+ * NULL: nothing. */
+static const struct gremlin_value *option_of(const struct gremlin_instruction *source,
+                                             const struct slice names[2])
 {
-    static const struct slice names[] = {SLICE("evaluationTimeout"),
-                                         SLICE("scriptEvaluationTimeout")};
     const struct gremlin_value *arguments = source->arguments, *found = NULL;
 
-    for (size_t n = 0; n < ARRAY_LEN(names) && !found; n++) {
+    for (size_t n = 0; n < 2 && !found; n++) {
         if (slice_equal(source->name, SLICE("with")) && source->count == 2 &&
             gremlin_is_text(arguments[0], names[n]))
             found = &arguments[1];
@@ -163,10 +161,12 @@ static const struct gremlin_value *timeout_of(const struct gremlin_instruction *
 static bool timeout_take(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
                          struct error *err)
 {
+    static const struct slice names[] = {SLICE("evaluationTimeout"),
+                                         SLICE("scriptEvaluationTimeout")};
     int64_t most = e->gremlin->options.evaluation_ms_max, asked;
 
     for (size_t i = 0; i < traversal->sources.count; i++) {
-        const struct gremlin_value *timeout = timeout_of(&traversal->sources.items[i]);
+        const struct gremlin_value *timeout = option_of(&traversal->sources.items[i], names);
 
         if (!timeout)
             continue;
@@ -188,6 +188,28 @@ static bool loop_may_try(struct gremlin_evaluation *e, const struct gremlin_trav
     e->kind += gremlin_graph_number(e->graph);
     e->tried = front_queries_may_try(e->call->services->queries, e->kind);
     return e->tried;
+}
+
+/* g.with('consistencyLevel', 'Eventual'): this traversal does with less than the account's. */
+static bool level_take(const struct gremlin_evaluation *e,
+                       const struct gremlin_traversal *traversal, enum item_level *ret_level,
+                       struct error *err)
+{
+    static const struct slice names[] = {SLICE("consistencyLevel"),
+                                         SLICE("x-ms-consistency-level")};
+    const struct front_consistency *own = &e->call->services->consistency;
+
+    *ret_level = own->level;
+    for (size_t i = 0; i < traversal->sources.count; i++) {
+        const struct gremlin_value *level = option_of(&traversal->sources.items[i], names);
+
+        if (level && !gremlin_is_string(*level))
+            return error_set(err, ERROR_GREMLIN_COMPILE,
+                             "with('consistencyLevel', ...) takes the name of a level");
+        if (level && !front_consistency_find(own, gremlin_bytes(*level), ret_level, err))
+            return false;
+    }
+    return true;
 }
 
 static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
@@ -214,13 +236,25 @@ static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_travers
     };
     const struct gremlin_sink sink = {results_take, e};
     struct gremlin_outcome outcome = {0};
+    enum item_level level;
     bool fine;
 
+    if (!level_take(e, traversal, &level, err))
+        return false;
     if (!e->call->may_block && !loop_may_try(e, traversal))
         return view_bound_cold(err);
     e->holding = !e->send || e->holding || gremlin_traversal_writes(traversal) ||
                  gremlin_graph_is_written(e->graph);
+    /* a loop waits for no standby: what it has at hand is the primary's */
+    if (e->call->may_block && !e->call->primary && !gremlin_traversal_writes(traversal) &&
+        !gremlin_graph_is_written(e->graph)) {
+        struct item_reading_options reading =
+            front_consistency_reading(&services->consistency, level);
+
+        gremlin_graph_look(e->graph, &reading);
+    }
     fine = gremlin_run(e->graph, e->heap, traversal, &run, &sink, &outcome, err);
+    gremlin_graph_look_away(e->graph);
     if (!fine && outcome.failed_step && gremlin_is_string(outcome.fail_message))
         e->fail_message = gremlin_string(e->heap, gremlin_bytes(outcome.fail_message));
     gremlin_outcome_done(&outcome);
@@ -261,7 +295,7 @@ static bool graph_options(struct gremlin_evaluation *e, struct container *contai
         .heap = e->heap,
         .readonly = right->readonly,
         .only = right->bound ? &right->only : NULL,
-        .strong = e->gremlin->options.strong,
+        .strong = front_consistency_is_dear(e->gremlin->options.services.consistency.level),
         .limits = {.transaction_bytes_max = e->gremlin->options.transaction_bytes_max,
                    .deadline_ms = e->deadline_ms},
     };
@@ -452,6 +486,15 @@ static bool run_within(struct gremlin_evaluation *e, const struct gremlin_graph_
     return fine;
 }
 
+/* A standby was lost in the middle: what follows is read from the primary. */
+static bool primary_is_left(struct gremlin_evaluation *e, const struct error *err)
+{
+    bool lost = engine_reader_may_repeat(err) && !e->call->primary;
+
+    e->call->primary = e->call->primary || lost;
+    return lost;
+}
+
 static bool run_alone(struct gremlin_evaluation *e, struct error *err)
 {
     bool fine = false;
@@ -461,7 +504,8 @@ static bool run_alone(struct gremlin_evaluation *e, struct error *err)
         if (fine)
             fine = gremlin_graph_commit(e->graph, err);
         if (fine || e->sent || attempt == ATTEMPTS || !e->call->may_block ||
-            gremlin_heap_failed(e->heap) || !gremlin_graph_may_retry(e->graph, err))
+            gremlin_heap_failed(e->heap) ||
+            (!primary_is_left(e, err) && !gremlin_graph_may_retry(e->graph, err)))
             break;
         gremlin_graph_rollback(e->graph);
         results_drop(e);
@@ -604,6 +648,8 @@ static bool evaluate(struct gremlin_evaluation *e, struct error *err)
     if (fine && gremlin_heap_failed(e->heap))
         fine = gremlin_heap_error(e->heap, err);
     /* what was told cannot be told again by a request that is run anew */
+    if (!fine && e->sent)
+        (void)primary_is_left(e, err);
     if (!fine && e->sent && err->code == ERROR_REKEYED)
         error_set(err, ERROR_CONFLICT,
                   "the graph was given another partition key while its results were read");

@@ -14,7 +14,6 @@ struct gremlin; /* opaque, owned by the server */
 struct gremlin_options {
     struct front_services services;
     struct front_door door;
-    bool strong; /* reads are priced as strongly consistent ones */
     struct gremlin_wire_settings wire;
     const char *origins; /* pages of these may use the front from a browser; "": of none */
     enum gremlin_version version;

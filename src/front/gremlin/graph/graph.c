@@ -122,6 +122,7 @@ void gremlin_graph_free(struct gremlin_graph *graph)
     if (!graph)
         return;
     gremlin_graph_let_go(graph);
+    gremlin_graph_look_away(graph);
     for (size_t i = 0; i < GREMLIN_INTERNED; i++) {
         gremlin_value_unref(graph->labels[i]);
         gremlin_value_unref(graph->partitions[i]);
@@ -131,6 +132,19 @@ void gremlin_graph_free(struct gremlin_graph *graph)
     container_unref(graph->options.container);
     arena_free(graph->arena);
     memory_free(graph);
+}
+
+void gremlin_graph_look(struct gremlin_graph *graph, const struct item_reading_options *options)
+{
+    assert(!graph->reading);
+    if (!graph->reads_moment && !graph->parts)
+        graph->reading = item_reading_begin(&graph->space, options);
+}
+
+void gremlin_graph_look_away(struct gremlin_graph *graph)
+{
+    item_reading_end(TAKE(graph->reading));
+    graph->space.reading = NULL;
 }
 
 void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call)

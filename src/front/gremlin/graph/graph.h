@@ -25,6 +25,7 @@
 #include "catalogue/catalogue.h"
 #include "front/gremlin/value/pack.h"
 #include "front/kit/call.h"
+#include "item/reading.h"
 #include "partition/key.h"
 
 struct gremlin_graph; /* opaque */
@@ -69,6 +70,11 @@ void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call);
  * again. */
 enum { GREMLIN_SHORT_STEPS = 600, GREMLIN_SHORT_BYTES = 64 * 1024 };
 void gremlin_graph_set_paid(struct gremlin_graph *graph, uint64_t reads);
+
+/* What only reads, and is no part of a transaction, may be answered by standbys (item/reading.h)
+ * until gremlin_graph_look_away, with nothing of it under way by then. */
+void gremlin_graph_look(struct gremlin_graph *graph, const struct item_reading_options *options);
+void gremlin_graph_look_away(struct gremlin_graph *graph);
 
 /* The request is going to write: everything is read at one moment from now on, that of the
  * transaction it will commit, so that nothing it relies on is of another one. */

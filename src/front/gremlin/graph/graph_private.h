@@ -53,6 +53,7 @@ struct gremlin_part {
 struct gremlin_graph {
     struct gremlin_graph_options options; /* container: a reference */
     struct item_space space;
+    struct item_reading *reading; /* owned; NULL: the primaries are read */
     struct rid rid;
     struct arena *arena;    /* of names and the bound */
     struct front_call call; /* what queries need of the call it works for */
