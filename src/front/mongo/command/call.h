@@ -201,7 +201,8 @@ struct mongo_collection {
     struct container *container;      /* NULL: there is none */
     const struct mongo_virtual *made; /* by the server (virtual.h); NULL: it is none of those */
     struct item_space space;
-    struct mongo_terms terms; /* borrowed from the container */
+    struct mongo_terms terms;     /* borrowed from the container */
+    struct item_reading *reading; /* owned; NULL: the primaries are read */
 };
 
 /* Is there such a collection? */
