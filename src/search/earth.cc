@@ -19,6 +19,15 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
+/* Under sanitizers Abseil's containers have members more, which those in Debian's library have not:
+ * we must see the same structures as it does. */
+#include <absl/base/config.h>
+#undef ABSL_HAVE_ADDRESS_SANITIZER
+#undef ABSL_HAVE_HWADDRESS_SANITIZER
+#undef ABSL_HAVE_LEAK_SANITIZER
+#undef ABSL_HAVE_MEMORY_SANITIZER
+#undef ABSL_HAVE_THREAD_SANITIZER
+
 #include <GeographicLib/Geodesic.hpp>
 #include <GeographicLib/PolygonArea.hpp>
 #include <cmath>
