@@ -336,6 +336,7 @@ struct catalogue_change {
     struct commit_part parts[2]; /* it, and what is told; while they are committed */
     struct catalogue_telling *tellings, **tellings_end;
     size_t telling_count;
+    bool told; /* they are, for the change is committed */
     struct commit_batch batch;
 };
 

@@ -47,8 +47,23 @@ bool catalogue_change_begin(struct catalogue *catalogue, struct catalogue_change
     return true;
 }
 
+/* Who waits for changes was woken by the commit, and may have looked before the new state was
+ * published: it is woken again, now that a dropped collection is gone. */
+static void tellings_wake(const struct catalogue_change *change)
+{
+    struct commit_clock *clock = commit_times(change->catalogue->commit);
+    uint64_t time = commit_clock_pass(clock);
+
+    for (const struct catalogue_telling *telling = change->tellings; telling;
+         telling = telling->next)
+        history_note(clock, &telling->record.origin, time);
+    commit_clock_look(clock);
+}
+
 void catalogue_change_end(struct catalogue_change *change)
 {
+    if (change->told)
+        tellings_wake(change);
     catalogue_state_unref(change->root);
     mutex_unlock(&change->catalogue->change_lock);
     arena_free(change->arena);
@@ -213,6 +228,7 @@ bool catalogue_change_commit(struct catalogue_change *change, struct error *err)
                                           .stamp = batch_stamp};
     if (commit_run(catalogue->commit, &change->batch, err)) {
         change->part.stamp = change->parts[0].stamp;
+        change->told = change->telling_count;
         return true;
     }
     catalogue->in_doubt |= outcome_unknown(err);

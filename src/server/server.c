@@ -426,6 +426,7 @@ static struct gremlin *gremlin_make(struct server *server)
         .origins = settings->gremlin_origins,
         .version = (enum gremlin_version)settings->gremlin_version,
         .typed = settings->gremlin_typed,
+        .indexes = settings->gremlin_indexes,
         .script_bytes_max = (size_t)settings->gremlin_script_bytes_max,
         .operators_max = (size_t)settings->gremlin_operators_max,
         .loops_max = (size_t)settings->gremlin_loops_max,
@@ -528,6 +529,7 @@ static bool threads_start(struct server *server, struct error *err)
     server->table_http =
         net_http_new(server->loops, &table_http, table_handle, server->table_front);
     server->mongo_front = mongo_make(server);
+    server->probes.mongo = is_on(settings->mongo_listen) ? server->mongo_front : NULL;
     server->gremlin_front = gremlin_make(server);
     server->probes.gremlin = server->gremlin_front;
     server->gremlin_http =

@@ -19,6 +19,8 @@ struct gremlin_options {
     enum gremlin_version version;
     bool typed; /* GraphSON 2 is answered with types */
 
+    bool indexes; /* graphs get those of graph/walk.h by themselves */
+
     size_t script_bytes_max;
     size_t operators_max;         /* steps of a request */
     size_t loops_max;             /* iterations of a repeat() */

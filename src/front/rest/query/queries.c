@@ -81,12 +81,16 @@ void rest_query_fault(struct rest_call *call, const struct sql_error *fault)
 
 struct sql_compile_options rest_query_options(const struct rest_items *items)
 {
-    struct sql_compile_options options = {.names = definition_names_of(items->space.definition)};
-    struct document_value computed;
+    struct sql_compile_options options = {.names = definition_names_of(items->space.definition),
+                                          .plane = items->space.definition->plane};
+    struct document_value computed, full_text;
 
     if (document_find(items->space.definition->document, SLICE("computedProperties"), &computed) &&
         computed.type == DOCUMENT_ARRAY)
         options.computed = computed.document;
+    if (document_find(items->space.definition->document, SLICE("fullTextPolicy"), &full_text) &&
+        full_text.type == DOCUMENT_OBJECT)
+        options.full_text = full_text.document;
     return options;
 }
 
