@@ -285,6 +285,7 @@ struct catalogue {
     atomic_size_t withheld_count;        /* of the list: nobody looks further while there is none */
     struct mutex withheld_lock;          /* under it: what is withheld, a leaf */
     struct catalogue_withheld *withheld; /* owned: withheld.c */
+    uint64_t withheld_told;              /* how often something was to be told of one */
 
     struct mutex nodes_lock;  /* under it, to be looked at for a moment: */
     struct node_table *nodes; /* owned; changed under change_lock, too */
@@ -493,6 +494,10 @@ struct catalogue_found {
 
 /* Frees the list of what is withheld. */
 void catalogue_withheld_done(struct catalogue *catalogue);
+struct catalogue_name; /* withheld.h */
+/* Keeps what was to be told of a container until it is released. False: it is not withheld. */
+bool catalogue_withheld_tell(struct catalogue *catalogue, const struct catalogue_name *name,
+                             const struct history_record *record);
 
 /* A container by its numbers, borrowed from root; NULL: it is not there. */
 struct container *catalogue_find_container_number(struct catalogue_state *root, uint32_t account,

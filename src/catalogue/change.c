@@ -7,6 +7,7 @@
  * has found out what became of the last, and then loads everything again. */
 #include "base/bytes.h"
 #include "catalogue/catalogue_private.h"
+#include "catalogue/withheld.h"
 #include "document/bson.h"
 
 static bool outcome_unknown(const struct error *err)
@@ -119,13 +120,27 @@ static struct catalogue_telling *telling_add(struct catalogue_change *change,
     return telling;
 }
 
+/* What is withheld is told when it is released. */
+static bool is_withheld(struct catalogue_change *change, const struct container *container,
+                        const struct history_record *record)
+{
+    const struct catalogue_state *account =
+        catalogue_state_find_number(change->root, container->account);
+    const struct catalogue_name name = {account ? account->info.id : SLICE(""),
+                                        record->origin.database_name,
+                                        record->origin.container_name};
+
+    return catalogue_withheld_tell(change->catalogue, &name, record);
+}
+
 void catalogue_change_tell(struct catalogue_change *change, enum history_kind kind,
                            const struct container *container, struct slice payload)
 {
-    struct history_origin origin = container_history(container);
+    const struct history_record record = {
+        .kind = kind, .origin = container_history(container), .payload = payload};
 
-    if (origin.kept)
-        (void)telling_add(change, kind, origin, payload);
+    if (record.origin.kept && !is_withheld(change, container, &record))
+        (void)telling_add(change, kind, record.origin, payload);
 }
 
 /* Readers of either name want to know. */
