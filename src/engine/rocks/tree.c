@@ -67,14 +67,14 @@ struct some {
 
 struct many {
     struct node node;
-    uint16_t low, high;      /* symbols there are, at least */
+    uint16_t bounds[2];      /* the lowest symbol there is, and the highest */
     uint8_t places[SYMBOLS]; /* 0: none, else that of the child and 1 */
     uintptr_t children[48];
 };
 
 struct all {
     struct node node;
-    uint16_t low, high, first;
+    uint16_t bounds[2], first; /* first: some symbol there is */
     uintptr_t children[SYMBOLS];
 };
 
@@ -222,7 +222,7 @@ static uintptr_t small_nearest(struct node *node, int from, bool below)
 static uintptr_t large_nearest(struct node *node, int from, bool below)
 {
     const uint16_t *bounds =
-        node->kind == MANY ? &((struct many *)node)->low : &((struct all *)node)->low;
+        node->kind == MANY ? ((struct many *)node)->bounds : ((struct all *)node)->bounds;
     int low = __atomic_load_n(&bounds[0], __ATOMIC_RELAXED);
     int high = __atomic_load_n(&bounds[1], __ATOMIC_RELAXED);
     int step = below ? -1 : 1;
@@ -273,12 +273,12 @@ static bool is_full(const struct node *node)
     return node->count == sizes[node->kind];
 }
 
-static void bounds_widen(uint16_t *low, uint16_t *high, uint32_t count, unsigned symbol)
+static void bounds_widen(uint16_t bounds[2], uint32_t count, unsigned symbol)
 {
-    if (!count || symbol < *low)
-        __atomic_store_n(low, (uint16_t)symbol, __ATOMIC_RELAXED);
-    if (!count || symbol > *high)
-        __atomic_store_n(high, (uint16_t)symbol, __ATOMIC_RELAXED);
+    if (!count || symbol < bounds[0])
+        __atomic_store_n(&bounds[0], (uint16_t)symbol, __ATOMIC_RELAXED);
+    if (!count || symbol > bounds[1])
+        __atomic_store_n(&bounds[1], (uint16_t)symbol, __ATOMIC_RELAXED);
 }
 
 /* One more child of a node that has room. */
@@ -295,14 +295,14 @@ static void child_add(struct node *node, unsigned symbol, uintptr_t child)
 
         STORE(&many->children[count], child);
         STORE(&many->places[symbol], (uint8_t)(count + 1));
-        bounds_widen(&many->low, &many->high, count, symbol);
+        bounds_widen(many->bounds, count, symbol);
     } else {
         struct all *all = (struct all *)node;
 
         if (!count)
             all->first = (uint16_t)symbol;
         STORE(&all->children[symbol], child);
-        bounds_widen(&all->low, &all->high, count, symbol);
+        bounds_widen(all->bounds, count, symbol);
     }
     STORE(&node->count, count + 1);
 }
