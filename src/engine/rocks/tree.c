@@ -227,8 +227,7 @@ static uintptr_t large_nearest(struct node *node, int from, bool below)
     int high = __atomic_load_n(&bounds[1], __ATOMIC_RELAXED);
     int step = below ? -1 : 1;
 
-    for (int symbol = below ? (from - 1 < high ? from - 1 : high)
-                            : (from + 1 > low ? from + 1 : low);
+    for (int symbol = below ? MIN(from - 1, high) : MAX(from + 1, low);
          symbol >= low && symbol <= high; symbol += step) {
         uintptr_t *found = child_find(node, (unsigned)symbol);
 

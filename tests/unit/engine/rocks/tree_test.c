@@ -1,5 +1,7 @@
 /* The order of a write buffer's entries, against a sorted array, and while others read. */
+#include "base/arena.h"
 #include "base/bytes.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
 #include "engine/rocks/tree.h"
