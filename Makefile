@@ -4,7 +4,7 @@
 help:
 	@echo 'make check      the fast tests under ASan and UBSan, about a minute'
 	@echo 'make test       every test there is (./test)'
-	@echo 'make check-all  besides: long random runs, TSan, end to end under ASan, fuzz targets for a minute each'
+	@echo 'make check-all  besides: long random runs, TSan, end to end under ASan, fuzz targets for a minute each, packages'
 	@echo 'make run        build and start the server (./run)'
 	@echo 'make format     clang-format on every source file'
 	@echo 'make bench      the comparisons of bench/, figures printed'
@@ -12,7 +12,7 @@ help:
 	@echo 'make rocksdb    build RocksDB as releases have it, once for all builds, a few minutes'
 	@echo 'make docs       make the pages of docs/ that are printed by the server'
 	@echo 'make package    Debian packages, in build-package/'
-	@echo 'make package-check  the same, and lintian, and installed, upgraded and purged in a clean chroot'
+	@echo 'make package-check  the same, and lintian, installed, upgraded and purged in a clean chroot, built twice and compared'
 	@echo 'make clean      remove every build directory'
 
 run:
@@ -26,7 +26,7 @@ check:
 	@scripts/check fast
 
 check-all:
-	@scripts/setup build test
+	@scripts/setup build test package
 	@scripts/check all
 
 format:
@@ -61,6 +61,7 @@ package:
 
 package-check: package
 	@scripts/package check
+	@scripts/package reproducible
 
 clean:
 	rm -rf build build-*

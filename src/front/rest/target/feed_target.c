@@ -68,6 +68,19 @@ static bool bounds_apply(struct rest_call *call, const struct rest_items *items,
     return true;
 }
 
+/* A feed of several keys one of which is paused is refused: whoever reads on would miss it. */
+static bool range_admits(const struct rest_items *items, struct partition_range range,
+                         struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_overlap(items->space.map, range, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!item_space_admits_range(&items->space, &spans[i], range, err))
+            return false;
+    return true;
+}
+
 bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
                       struct rest_feed_target *ret_target, struct error *err)
 {
@@ -107,7 +120,7 @@ bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
             return false;
     }
     *ret_target = target;
-    return true;
+    return target.keyed || range_admits(items, target.range, err);
 }
 
 bool rest_feed_whole(const struct rest_feed_target *target, struct error *err)
