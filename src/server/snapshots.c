@@ -317,7 +317,7 @@ bool snapshots_pending(const char *root, char ret_name[SNAPSHOT_NAME_SIZE], stru
     char path[PATH_MAX];
 
     ret_name[0] = '\0';
-    buf_init(&text, SNAPSHOT_NAME_SIZE);
+    buf_init(&text, INFO_BYTES_MAX);
     if (!path_make(path, root, "/reset", SLICE(""), "", err))
         return false;
     errno = 0;
