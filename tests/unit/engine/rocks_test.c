@@ -13,7 +13,7 @@
 
 struct fixture {
     struct scratch scratch;
-    char directory[200], url[220];
+    char directory[200], url[220], copy[200];
     struct arena *arena;
 };
 
@@ -527,10 +527,11 @@ static bool has_number(struct fixture *fixture, uint32_t number)
 /* A node with ten numbers, of which a copy is made, and one more. Closed. */
 static const char *copy_make(struct fixture *fixture)
 {
-    const char *copy = scratch_path(&fixture->scratch, "copy");
+    const char *copy = fixture->copy;
     struct engine *engine;
     struct error err;
 
+    snprintf(fixture->copy, sizeof fixture->copy, "%s", scratch_path(&fixture->scratch, "copy"));
     node_make(fixture, 10, 1000);
     engine = open_node(fixture->url);
     assert_ok(engine_backup(engine, slice_of_text(copy), &err), &err);
