@@ -68,19 +68,6 @@ static bool bounds_apply(struct rest_call *call, const struct rest_items *items,
     return true;
 }
 
-/* A feed of several keys one of which is paused is refused: whoever reads on would miss it. */
-static bool range_admits(const struct rest_items *items, struct partition_range range,
-                         struct error *err)
-{
-    size_t count;
-    const struct partition_span *spans = partition_map_overlap(items->space.map, range, &count);
-
-    for (size_t i = 0; i < count; i++)
-        if (!item_space_admits_range(&items->space, &spans[i], range, err))
-            return false;
-    return true;
-}
-
 bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
                       struct rest_feed_target *ret_target, struct error *err)
 {
@@ -120,7 +107,7 @@ bool rest_feed_target(struct rest_call *call, const struct rest_items *items,
             return false;
     }
     *ret_target = target;
-    return target.keyed || range_admits(items, target.range, err);
+    return true;
 }
 
 bool rest_feed_whole(const struct rest_feed_target *target, struct error *err)
@@ -129,6 +116,19 @@ bool rest_feed_whole(const struct rest_feed_target *target, struct error *err)
            error_set(
                err, ERROR_NOT_SUPPORTED,
                "a feed of a partition key needs its suffix too; a query can do with the base");
+}
+
+bool rest_feed_admits(const struct rest_items *items, const struct rest_feed_target *target,
+                      struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans =
+        partition_map_overlap(items->space.map, target->range, &count);
+
+    for (size_t i = 0; i < count && !target->keyed; i++)
+        if (!item_space_admits_range(&items->space, &spans[i], target->range, err))
+            return false;
+    return true;
 }
 
 bool rest_feed_page_size(const struct rest_call *call, size_t *ret_items, struct error *err)
