@@ -4,7 +4,7 @@
 help:
 	@echo 'make check      the fast tests under ASan and UBSan, about a minute'
 	@echo 'make test       every test there is (./test)'
-	@echo 'make check-all  besides: long random runs, TSan, end to end under ASan, fuzz targets for a minute each'
+	@echo 'make check-all  besides: long random runs, TSan, end to end under ASan, fuzz targets for a minute each, packages'
 	@echo 'make run        build and start the server (./run)'
 	@echo 'make format     clang-format on every source file'
 	@echo 'make bench      the comparisons of bench/, figures printed'
@@ -26,7 +26,7 @@ check:
 	@scripts/check fast
 
 check-all:
-	@scripts/setup build test
+	@scripts/setup build test package
 	@scripts/check all
 
 format:
