@@ -8,6 +8,11 @@ attacker (a read-only key of an account of its own, an empty container, the port
 goes on until the event is set. Quiet and loud phases take turns. Each attack has a line for reads
 and one for queries, `name: p99 meanwhile / p99 alone = ratio`, and says what the server held at
 most, as it counts and as the kernel does.
+
+Clients, attackers and server share the processors of one machine. What the measuring client waits
+for one is no latency of the server, so it runs before everything else, in both phases, where the
+system lets it (the first line says). `busy` is no attack but the control: processes that spin and
+ask the server nothing. Its ratio stands beside those of the attacks.
 """
 import argparse
 import base64
@@ -20,6 +25,7 @@ import multiprocessing
 import os
 import re
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -283,19 +289,27 @@ def spin(stop):
             pass
 
 
-ATTACKS = {"joins": joins, "short_joins": short_joins, "answers": answers,
-           "texts": texts, "pipelined": pipelined, "probes": probes, "gremlin": gremlin, "busy": busy}
+ATTACKS = {"busy": busy, "joins": joins, "short_joins": short_joins, "answers": answers,
+           "texts": texts, "pipelined": pipelined, "probes": probes, "gremlin": gremlin}
 
 
 # --- Measuring -----------------------------------------------------------------------------------
 
 
-def p99(values):
-    return sorted(values)[len(values) * 99 // 100] * 1000
+def p99(rounds):
+    """Of the round in the middle: what else the machine did in one of them does not count."""
+    return statistics.median(sorted(values)[len(values) * 99 // 100] for values in rounds) * 1000
+
+
+def spread(rounds):
+    """The median of all and the longest, in ms."""
+    values = [value for one in rounds for value in one]
+    return f"{statistics.median(values) * 1000:.3g} to {max(values) * 1000:.3g}"
 
 
 def load(client, seconds, times):
-    """A client of its own that reads an item and asks for one, in turn."""
+    """A client of its own that reads an item and asks for one, in turn: another round of times."""
+    reads, queries = [], []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         begin = time.monotonic()
@@ -303,9 +317,11 @@ def load(client, seconds, times):
         middle = time.monotonic()
         client.must("POST", f"{COLLECTION}/docs",
                     question("SELECT * FROM c WHERE c.n = @n", {"@n": 7}), QUERY)
-        times["reads"].append(middle - begin)
-        times["queries"].append(time.monotonic() - middle)
+        reads.append(middle - begin)
+        queries.append(time.monotonic() - middle)
         time.sleep(0.001)
+    times["reads"].append(reads)
+    times["queries"].append(queries)
 
 
 def figure(client, name):
@@ -319,16 +335,23 @@ def resident_peak(pid):
         return int(re.search(r"VmHWM:\s+(\d+) kB", file.read())[1]) / 1024
 
 
-def measure(name, client, attacker, pid, options):
+def raise_priority():
+    """This thread runs before all others, what it starts does not. Says how."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+        return "real-time priority"
+    except PermissionError:
+        return "no priority over the attackers: this user may not give it one"
+
+
+def measure(name, client, attacker, pid, options, control):
     quiet, loud = ({"reads": [], "queries": []} for _ in range(2))
     for _ in range(options.rounds):
         load(client, options.seconds, quiet)
         stop = multiprocessing.Event()
         attack = multiprocessing.Process(target=attacker.run, args=(ATTACKS[name], stop))
         attack.start()
-        # Attackers are on other machines: theirs is not the processor the others wait for.
-        if name != "busy":
-            os.setpriority(os.PRIO_PROCESS, attack.pid, os.getpriority(os.PRIO_PROCESS, 0) + 19)
+        os.setpriority(os.PRIO_PROCESS, attack.pid, 0 if name == "busy" else options.nice)
         time.sleep(0.3)
         load(client, options.seconds, loud)
         stop.set()
@@ -337,10 +360,14 @@ def measure(name, client, attacker, pid, options):
     held = figure(client, "orrery_memory_held_bytes_peak") / 1048576
     print(f"  {name}: attackers were answered {attacker.answers} for {attacker.charge:.0f} RU; held at "
           f"most {held:.0f} MB, resident at most {resident_peak(pid):.0f} MB", flush=True)
-    for kind, values in loud.items():
-        print(f"p99 of {kind} during {name} and alone, ms (less is better): {p99(values):.4g} / "
-              f"{p99(quiet[kind]):.4g} = {p99(values) / p99(quiet[kind]):.2f} (goal: at most 2)",
-              flush=True)
+    for kind, rounds in loud.items():
+        ratio = p99(rounds) / p99(quiet[kind])
+        if name == "busy":
+            control[kind] = ratio
+        beside = f", busy: {control[kind]:.2f}" if kind in control and name != "busy" else ""
+        print(f"  {kind}, median to longest, ms: {spread(rounds)} during {name}, {spread(quiet[kind])} alone")
+        print(f"p99 of {kind} during {name} and alone, ms (less is better): {p99(rounds):.4g} / "
+              f"{p99(quiet[kind]):.4g} = {ratio:.2f} (goal: at most 2{beside})", flush=True)
 
 
 def prepare(port):
@@ -373,7 +400,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--only", nargs="*", choices=list(ATTACKS), default=list(ATTACKS))
+    parser.add_argument("--nice", type=int, default=0, help="of the attackers")
+    parser.add_argument("--set", nargs="*", default=[], help="settings of the server")
     options = parser.parse_args()
+    print(f"  the measuring client has {raise_priority()}", flush=True)
+    control = {}
     orrery = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(options.program))), "orrery")
     for name in options.only:
         with tempfile.TemporaryDirectory() as directory, \
@@ -383,13 +414,14 @@ def main():
                  "127.0.0.1:0", "--mongo-replica-set", "off", "--node",
                  f"local=rocksdb:{directory}/node", "--set", "partition.ru_max=1000000", "--set",
                  "account.by_use=true", "--set", "log.level=warning", "--set",
-                 "server.memory_bytes_max=256M", "--set", "query.deadline_ms=2s"],
+                 "server.memory_bytes_max=256M", "--set", "query.deadline_ms=2s",
+                 *(word for one in options.set for word in ("--set", one))],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
             try:
                 port = port_of(server, r"REST +https?://\S+:(\d+)/")
                 gremlin_port = port_of(server, r"Gremlin +wss?://\S+:(\d+)/")
                 client, readonly = prepare(port)
-                measure(name, client, Attacker(port, readonly, gremlin_port), server.pid, options)
+                measure(name, client, Attacker(port, readonly, gremlin_port), server.pid, options, control)
             finally:
                 server.terminate()
                 server.wait()

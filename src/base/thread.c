@@ -3,7 +3,11 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static void must_succeed(int result)
 {
@@ -125,4 +129,46 @@ void thread_start(struct thread *thread, const char *name, void (*run)(void *con
 void thread_join(struct thread *thread)
 {
     must_succeed(pthread_join(thread->native, NULL));
+}
+
+/* Niceness alone is not enough: a thread that runs is left alone until its slice ends, some
+ * milliseconds, unless whoever wakes has a shorter one. Short slices alone are not either: a thread
+ * that has had its share meanwhile waits for others to have theirs, whatever its slice. */
+enum {
+    HASTY_SLICE_NS = 100 * 1000, /* the least that the kernel takes */
+    RESET_ON_FORK = 1,
+};
+
+/* What sched_setattr takes; its header cannot be included beside the C library's. */
+struct scheduling {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;                           /* of real-time policies */
+    uint64_t runtime_ns, deadline_ns, period_ns; /* runtime: the slice */
+};
+
+static bool schedule(int nice)
+{
+    struct scheduling attributes = {
+        .size = sizeof attributes,
+        .policy = SCHED_OTHER,
+        .flags = RESET_ON_FORK,
+        .nice = nice,
+        .runtime_ns = HASTY_SLICE_NS,
+    };
+
+    return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
+bool thread_hasten(int nice, struct error *err)
+{
+    if (sched_getscheduler(0) != SCHED_OTHER)
+        return error_set(err, ERROR_SYSTEM, "it was started with another scheduling policy");
+    if (schedule(nice))
+        return true;
+    error_set_errno(err, ERROR_SYSTEM, "the system permits no niceness of %d", nice);
+    (void)schedule(getpriority(PRIO_PROCESS, 0));
+    return false;
 }

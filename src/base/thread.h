@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/attrs.h"
+#include "base/error.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -56,3 +57,11 @@ struct thread {
 void thread_start(struct thread *thread, const char *name, void (*run)(void *context),
                   void *context);
 void thread_join(struct thread *thread);
+
+/* The calling thread gets a processor before threads that run long: its slices are short, so that
+ * it need not wait until theirs are over, and it has this niceness (below 0: before others).
+ * Threads and processes that it starts have neither, but a niceness of 0.
+ * ERROR_SYSTEM: the system permits no such niceness; slices are short all the same, where the
+ * kernel knows of them (Linux 6.12). Or whoever started the process gave it another policy, which
+ * it keeps. */
+NODISCARD bool thread_hasten(int nice, struct error *err);

@@ -105,9 +105,10 @@ struct partition_map *container_map_now(const struct container *container);
 struct catalogue_state *catalogue_state_new(enum catalogue_state_kind kind, struct slice id,
                                             uint32_t number);
 
-/* It is published now: what a store shows of a container must not be older (item/reading.h). NULL,
- * and states of other kinds, are fine. */
-void catalogue_state_since(struct catalogue_state *state);
+/* It is published now, in place of what the root has: where what is stored is read another way than
+ * before, what a store shows must not be older (item/reading.h). A state that is NULL, or of
+ * another kind, is fine; root NULL: there was none before. */
+void catalogue_state_since(struct catalogue_state *state, const struct catalogue_state *root);
 
 /* Another of the same content, to be changed before it is published. */
 struct catalogue_state *catalogue_state_copy(const struct catalogue_state *state);

@@ -271,7 +271,7 @@ void catalogue_change_publish(struct catalogue_change *change,
 {
     struct catalogue_state *account = catalogue_state_find_number(change->root, address.account);
 
-    catalogue_state_since(child);
+    catalogue_state_since(child, change->root);
     if (address.kind == RECORD_CONTAINER)
         child = with_child(catalogue_state_find_number(account, address.database), child,
                            address.container);
@@ -289,10 +289,10 @@ void catalogue_change_publish_pair(struct catalogue_change *change, struct conta
         catalogue_state_copy(catalogue_state_find_number(account, first->database));
     uint32_t number = first->account;
 
-    catalogue_state_since(&first->state);
+    catalogue_state_since(&first->state, change->root);
     catalogue_state_child_set(database, &first->state);
     if (second) {
-        catalogue_state_since(&second->state);
+        catalogue_state_since(&second->state, change->root);
         catalogue_state_child_set(database, &second->state);
     }
     catalogue_publish(change->catalogue,
@@ -309,7 +309,7 @@ void catalogue_change_publish_renamed(struct catalogue_change *change, const str
 
     if (gone)
         catalogue_state_child_remove(database, gone->state.info.number);
-    catalogue_state_since(&container->state);
+    catalogue_state_since(&container->state, change->root);
     catalogue_state_child_set(database, catalogue_state_ref(&container->state));
     catalogue_publish(change->catalogue, with_child(change->root, with_child(account, database, 0),
                                                     container->account));

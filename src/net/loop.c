@@ -180,6 +180,28 @@ static void loop_done(struct net_loop *loop)
     memory_free(loop->scratch);
 }
 
+struct haste {
+    int nice;
+    struct error *err;
+    bool done;
+};
+
+static void loop_hasten(void *context)
+{
+    struct haste *haste = context;
+
+    haste->done = thread_hasten(haste->nice, haste->err) && haste->done;
+}
+
+bool net_loops_hasten(struct net_loops *loops, int nice, struct error *err)
+{
+    struct haste haste = {.nice = nice, .err = err, .done = true};
+
+    for (size_t i = 0; i < loops->count; i++)
+        net_loop_call(&loops->loops[i], loop_hasten, &haste);
+    return haste.done;
+}
+
 size_t net_loops_count(const struct net_loops *loops)
 {
     return loops->count;

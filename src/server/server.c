@@ -496,6 +496,20 @@ static void memory_prepare(struct server *server)
         net_owners_new(&server->memory, account ? MIN(account, bytes) : MAX(bytes / 4, (size_t)1));
 }
 
+/* Where the system does not permit it the server runs all the same. */
+static void loops_hasten(struct server *server)
+{
+    int nice = -(int)server->settings->net_loops_priority;
+    struct error err;
+    bool hastened;
+
+    if (!nice)
+        return;
+    hastened = net_loops_hasten(server->loops, nice, &err);
+    log_event(server->log, LOG_DEBUG, "priority of threads that serve connections",
+              LOG_INT("nice", nice), LOG_TEXT("result", hastened ? "set" : err.message));
+}
+
 static bool threads_start(struct server *server, struct error *err)
 {
     const struct settings *settings = server->settings;
@@ -515,6 +529,7 @@ static bool threads_start(struct server *server, struct error *err)
         MIN(http.bodies_max, server->memory.max / 4);
     if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
         return false;
+    loops_hasten(server);
     server->workers = net_workers_new(&workers);
     server->scripts = scripts_make(settings);
     server->queries = queries_make(server);

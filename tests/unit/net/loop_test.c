@@ -324,6 +324,28 @@ static void an_idle_loop_does_not_wake(void **state UNUSED)
     assert_true(after - before <= 2); /* one of them to answer this question */
 }
 
+static void read_nice(void *context)
+{
+    *(int *)context = getpriority(PRIO_PROCESS, 0);
+}
+
+/* Whether the system permits it depends on who runs this. */
+static void every_loop_is_hastened_or_none_is(void **state UNUSED)
+{
+    CLEANUP(net_loops_free) struct net_loops *loops = loops_make(3);
+    struct error err;
+    int before = getpriority(PRIO_PROCESS, 0);
+    bool hastened = net_loops_hasten(loops, -7, &err);
+
+    for (size_t i = 0; i < 3; i++) {
+        int nice = 0;
+
+        net_loop_call(net_loops_at(loops, i), read_nice, &nice);
+        assert_int_equal(nice, hastened ? -7 : before);
+    }
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +357,7 @@ int main(void)
         cmocka_unit_test(freed_timers_never_fire_and_all_others_do),
         cmocka_unit_test(the_date_is_an_http_date),
         cmocka_unit_test(an_idle_loop_does_not_wake),
+        cmocka_unit_test(every_loop_is_hastened_or_none_is),
     };
     return cmocka_run_group_tests_name("net/loop", tests, NULL, NULL);
 }
