@@ -12,7 +12,7 @@ help:
 	@echo 'make rocksdb    build RocksDB as releases have it, once for all builds, a few minutes'
 	@echo 'make docs       make the pages of docs/ that are printed by the server'
 	@echo 'make package    Debian packages, in build-package/'
-	@echo 'make package-check  the same, and lintian, and installed, upgraded and purged in a clean chroot'
+	@echo 'make package-check  the same, and lintian, installed, upgraded and purged in a clean chroot, built twice and compared'
 	@echo 'make clean      remove every build directory'
 
 run:
@@ -61,6 +61,7 @@ package:
 
 package-check: package
 	@scripts/package check
+	@scripts/package reproducible
 
 clean:
 	rm -rf build build-*

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A backup of a running server, and its restore, against `cp -r` of its store, both until they are durable.
 
-    backup_bench.py PATH_IN_THE_FOLDER_OF_fill_bench_load [--items N] [--rounds N]
+    backup_bench.py PATH_IN_THE_FOLDER_OF_fill_bench_load [--items N] [--rounds N] [--fill DIR | --filled DIR]
 
 A million items of 1 KB are about 1 GB; ten times as many take ten times as long, since nothing is kept in memory. MB are those
 of the store's files, the same for all three, so that the ratio is that of the times.
@@ -57,34 +57,35 @@ def measure(orrery, where, directory, rounds):
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("--items", type=int,
-                        default=int(os.environ.get("BACKUP_BENCH_ITEMS", "200000")))
-    parser.add_argument("--rounds", type=int, default=3)
-    args = parser.parse_args()
-    programs = os.path.dirname(os.path.abspath(args.program))
-    orrery = os.path.join(os.path.dirname(programs), "orrery")
-    with tempfile.TemporaryDirectory(prefix="backup_bench.") as directory, \
-            open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
-        server = Server("orrery", [
-            orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off",
-            "--gremlin", "off", "--mongo-replica-set", "off", "--node",
-            f"local=rocksdb:{directory}/data", "--set", "partition.ru_max=1000000", "--set",
-            "log.level=warning"], r"REST +https?://\S+:(\d+)/", log)
-        try:
-            run(os.path.join(programs, "fill_bench_load"), "--items", str(args.items), "--key", KEY,
-                "--ours", server.argument())
-            where = ["--endpoint", f"http://127.0.0.1:{server.port}", "--dev"]
-            read = json.loads(run(orrery, "backup", f"{directory}/first", "--format", "json", *where))
-            shutil.rmtree(f"{directory}/first")
-            size = bytes_of(f"{directory}/data")
-            print(f"  {args.items} items of 1 KB: {size / 1e6:.0f} MB of files, "
-                  f"{read['bytesRead'] / 1e6:.0f} MB of entries", flush=True)
-            median = measure(orrery, where, directory, args.rounds)
-        finally:
-            server.stop()
+def serve(orrery, directory, log):
+    return Server("orrery", [
+        orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off",
+        "--gremlin", "off", "--mongo-replica-set", "off", "--node",
+        f"local=rocksdb:{directory}/data", "--set", "partition.ru_max=1000000", "--set",
+        "log.level=warning"], r"REST +https?://\S+:(\d+)/", log)
+
+
+def fill(programs, server, items):
+    run(os.path.join(programs, "fill_bench_load"), "--items", str(items), "--key", KEY,
+        "--ours", server.argument())
+
+
+def bench(args, programs, orrery, directory, log):
+    server = serve(orrery, directory, log)
+    try:
+        if not args.filled:
+            fill(programs, server, args.items)
+        if args.fill:
+            return
+        where = ["--endpoint", f"http://127.0.0.1:{server.port}", "--dev"]
+        read = json.loads(run(orrery, "backup", f"{directory}/first", "--format", "json", *where))
+        shutil.rmtree(f"{directory}/first")
+        size = bytes_of(f"{directory}/data")
+        print(f"  {args.items} items of 1 KB: {size / 1e6:.0f} MB of files, "
+              f"{read['bytesRead'] / 1e6:.0f} MB of entries", flush=True)
+        median = measure(orrery, where, directory, args.rounds)
+    finally:
+        server.stop()
     for name in ("backup", "restore"):
         ours, theirs = (size / 1e6 / median[way] for way in (name, "cp"))
         print(f"{name} of {args.items} items of 1 KB, MB of files per second, vs cp -r and sync: "
@@ -92,6 +93,22 @@ def main():
     print(f"incremental backup of nothing new, seconds, vs the full one (less is better): "
           f"{median['incremental']:.2f} / {median['backup']:.2f} = "
           f"{median['incremental'] / median['backup']:.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--items", type=int,
+                        default=int(os.environ.get("BACKUP_BENCH_ITEMS", "200000")))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--fill", metavar="DIRECTORY", help="only put the items in there")
+    parser.add_argument("--filled", metavar="DIRECTORY", help="measure with what --fill put there")
+    args = parser.parse_args()
+    programs = os.path.dirname(os.path.abspath(args.program))
+    orrery = os.path.join(os.path.dirname(programs), "orrery")
+    with tempfile.TemporaryDirectory(prefix="backup_bench.") as made, \
+            open(os.path.join(made, "log"), "w", encoding="utf-8") as log:
+        bench(args, programs, orrery, args.fill or args.filled or made, log)
 
 
 main()

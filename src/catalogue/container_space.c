@@ -15,8 +15,8 @@ static struct commit *commit_of(void *nodes, uint32_t node)
 
 static bool space_renew(struct item_space *space, struct error *err)
 {
+    struct item_holds *holds = space->holds;
     struct container *container;
-
     bool rekeyed;
 
     if (!container_renew(space->nodes, &container, err))
@@ -26,6 +26,7 @@ static bool space_renew(struct item_space *space, struct error *err)
                                      &definition_fields(container_definition(container))->key);
     space->release(space);
     *space = container_space(container, space->clock, space->gates);
+    space->holds = holds;
     space->renewed = true;
     space->rekeyed = rekeyed;
     return true;

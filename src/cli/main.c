@@ -23,6 +23,8 @@ const struct cli_command cli_commands[] = {
     {"top", "containers, partitions, hot keys and slow requests, live", cli_top, cli_top_help},
     {"maintenance", "refuse writes or all requests for a time, with a message", cli_maintenance,
      cli_maintenance_help},
+    {"snapshot", "keep what all nodes hold under a name, and go back to it", cli_snapshot,
+     cli_snapshot_help},
     {"audit", "who did what, and whether the record is whole", cli_audit, cli_audit_help},
     {"throughput", "buckets, and RU/s reserved or capped for key values", cli_throughput,
      cli_throughput_help},

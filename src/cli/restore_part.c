@@ -15,7 +15,7 @@
 #include <time.h>
 
 /* A request is at most net.body_bytes_max long, 4 MiB unless it is set otherwise. */
-enum { BATCH_BYTES = 1 << 20, BATCH_ITEMS = 1000, LOGICAL_BYTES = 7 << 19 };
+enum { BATCH_BYTES = 1 << 20, BATCH_ITEMS = 1000, LOGICAL_BYTES = 7 << 19, LOGICAL_ITEMS = 4000 };
 
 /* One container on its way. */
 struct moving {
@@ -25,7 +25,10 @@ struct moving {
     struct slice database, name; /* here, while it is filled */
     struct buf batch;
     size_t batched;
-    uint64_t items, bytes;
+    size_t last_len;  /* of the last document in it */
+    struct slice key; /* of one logical partition: the query of its requests; empty: of none */
+    struct buf bound; /* the last document of the request before; empty: this is the first */
+    uint64_t items, bytes, commits;
 };
 
 /* --- The catalogue of the backup ------------------------------------------------------------- */
@@ -121,9 +124,46 @@ static bool batch_send(struct moving *m, struct slice query, struct error *err)
     return good;
 }
 
-/* Items whose time is over stay away. whole: all go in one batch. */
-static bool item_take(struct moving *m, struct slice key, struct slice value, bool whole,
-                      struct error *err)
+static void frame_append(struct moving *m, struct slice document)
+{
+    buf_append_be32(&m->batch, (uint32_t)document.len);
+    buf_append_slice(&m->batch, document);
+}
+
+/* One request of a logical partition, which is one commit: what lies between the last document of
+ * the one before and its own last. */
+static bool logical_batch_send(struct moving *m, bool more, struct error *err)
+{
+    struct slice query = arena_printf(m->part->asking.arena, "%.*s%s%s", SLICE_ARG(m->key),
+                                      m->bound.len ? "&after=true" : "", more ? "&more=true" : "");
+
+    m->commits++;
+    return batch_send(m, query, err);
+}
+
+/* Another document of it. Where a request has grown enough it goes, and the next begins behind. */
+static bool logical_take(struct moving *m, struct slice document, struct error *err)
+{
+    if (m->batched && (m->batched >= LOGICAL_ITEMS ||
+                       m->batch.len + 4 + document.len + m->last_len > LOGICAL_BYTES)) {
+        CLEANUP(buf_done) struct buf last;
+
+        buf_init(&last, BUF_DEFAULT_MAX);
+        buf_append_slice(&last, slice_skip(buf_slice(&m->batch), m->batch.len - m->last_len));
+        if (!logical_batch_send(m, true, err))
+            return false;
+        buf_clear(&m->bound);
+        buf_append_slice(&m->bound, buf_slice(&last));
+        frame_append(m, buf_slice(&m->bound));
+    }
+    frame_append(m, document);
+    m->last_len = document.len;
+    m->batched++;
+    return true;
+}
+
+/* Items whose time is over stay away. */
+static bool item_take(struct moving *m, struct slice key, struct slice value, struct error *err)
 {
     const struct definition_fields *fields =
         definition_fields(container_definition(m->of->container));
@@ -133,23 +173,18 @@ static bool item_take(struct moving *m, struct slice key, struct slice value, bo
         return false;
     if (item_is_over(&item.header, fields->default_ttl, clock_wall_ms()))
         return true;
-    buf_append_be32(&m->batch, (uint32_t)item.document.len);
-    buf_append_slice(&m->batch, item.document);
-    m->batched++;
     m->bytes += item.document.len;
-    if (whole)
-        return m->batch.len <= LOGICAL_BYTES ||
-               error_set(err, ERROR_TOO_LARGE,
-                         "the logical partition is larger than %.1f MB: restore its container "
-                         "beside with --as",
-                         LOGICAL_BYTES / 1e6);
+    if (m->key.len)
+        return logical_take(m, item.document, err);
+    frame_append(m, item.document);
+    m->batched++;
     return (m->batched < BATCH_ITEMS && m->batch.len < BATCH_BYTES) ||
            batch_send(m, SLICE_NONE, err);
 }
 
 /* Items of one partition that begin with the prefix. */
 static bool partition_send(struct moving *m, const struct partition_span *span, struct slice prefix,
-                           bool whole, struct error *err)
+                           struct error *err)
 {
     const struct backup_manifest_partition *partition =
         backup_manifest_find(backup_archive_manifest(m->archive), span->node, span->id);
@@ -167,7 +202,7 @@ static bool partition_send(struct moving *m, const struct partition_span *span, 
             return false;
         if (!found || (slice_compare(key, prefix) > 0 && !slice_starts_with(key, prefix)))
             break;
-        if (slice_starts_with(key, prefix) && !item_take(m, key, value, whole, err))
+        if (slice_starts_with(key, prefix) && !item_take(m, key, value, err))
             return false;
         cli_progress_tell(m->part->progress, m->bytes, 0);
     }
@@ -181,12 +216,13 @@ static bool items_send(struct moving *m, struct error *err)
         partition_map_spans(container_map(m->of->container), &count);
 
     for (size_t i = 0; i < count; i++)
-        if (!partition_send(m, &spans[i], SLICE("d"), false, err))
+        if (!partition_send(m, &spans[i], SLICE("d"), err))
             return false;
     return batch_send(m, SLICE_NONE, err);
 }
 
-/* What the logical partition was then, in one commit, and nothing else. */
+/* What the logical partition was then and nothing else, in one commit, or in several if it is
+ * large. */
 static bool logical_send(struct moving *m, struct error *err)
 {
     const struct definition_fields *fields =
@@ -202,12 +238,12 @@ static bool logical_send(struct moving *m, struct error *err)
     if (!partition_key_parse(&fields->key, buf_slice(&text), PARTITION_KEY_WHOLE, arena, &key, err))
         return false;
     logical = item_logical(&fields->key, &key, arena);
-    if (!partition_send(m, partition_map_find(container_map(m->of->container), logical),
-                        item_family_key(arena, PARTITION_FAMILY_ITEM, logical), true, err))
-        return false;
     buf_append_slice(&query, query_of(m->part, "key="));
     encoded(&query, buf_slice(&text));
-    return batch_send(m, buf_slice(&query), err);
+    m->key = buf_slice(&query);
+    return partition_send(m, partition_map_find(container_map(m->of->container), logical),
+                          item_family_key(arena, PARTITION_FAMILY_ITEM, logical), err) &&
+           logical_batch_send(m, false, err);
 }
 
 /* --- Containers ------------------------------------------------------------------------------ */
@@ -344,14 +380,17 @@ static bool parts_restore(struct cli_restore_part *part, struct backup_archive *
         if (!is_meant(part, &kept.containers[i]))
             continue;
         buf_init(&m.batch, (size_t)LOGICAL_BYTES + (32 << 20));
+        buf_init(&m.bound, 32 << 20);
         good = container_restore(&m, &kept, err);
         buf_done(&m.batch);
+        buf_done(&m.bound);
         if (!good)
             return error_prefix(err, "container \"%.*s\"",
                                 SLICE_ARG(container_info(m.of->container)->id));
         (*ret_containers)++;
         total->items += m.items;
         total->bytes += m.bytes;
+        total->commits += m.commits;
     }
     return *ret_containers ||
            error_set(err, ERROR_NOT_FOUND, "the backup has no such account, database or container");
@@ -372,14 +411,19 @@ int cli_restore_part_run(struct cli_restore_part *part, struct backup_archive *a
     if (!good)
         return cli_asking_failed(&err);
     if (part->asking.options.json)
-        printf("{\"id\":\"%s\",\"containers\":%llu,\"items\":%llu,\"bytes\":%llu,\"dryRun\":%s}\n",
+        printf("{\"id\":\"%s\",\"containers\":%llu,\"items\":%llu,\"bytes\":%llu,\"commits\":%llu,"
+               "\"dryRun\":%s}\n",
                backup_archive_manifest(archive)->id, (unsigned long long)containers,
                (unsigned long long)total.items, (unsigned long long)total.bytes,
-               part->dry_run ? "true" : "false");
+               (unsigned long long)total.commits, part->dry_run ? "true" : "false");
     else
         printf("%llu containers, %llu items, %.1f MB%s\n", (unsigned long long)containers,
                (unsigned long long)total.items, (double)total.bytes / 1e6,
                part->dry_run ? ": nothing was written" : " restored");
+    if (total.commits > 1 && !part->asking.options.json)
+        printf("the logical partition was too large for one commit: it took %llu, one after the "
+               "other\n",
+               (unsigned long long)total.commits);
     return CLI_OK;
 }
 

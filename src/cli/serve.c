@@ -178,17 +178,15 @@ static bool settings_gather(const struct wishes *wishes, struct settings *settin
     return true;
 }
 
-static int serve(const struct settings *settings)
+/* One life of the server. A reset to a snapshot needs another after it. */
+static int serve_once(const struct settings *settings, struct log *log, bool *ret_again)
 {
-    CLEANUP(log_free)
-    struct log *log = log_new(STDERR_FILENO, (enum log_level)settings->log_level,
-                              (enum log_format)settings->log_format);
     CLEANUP(server_free) struct server *server = NULL;
     CLEANUP(buf_done) struct buf text;
     struct error err;
     bool drained;
 
-    log_keep(log, (size_t)settings->log_kept);
+    *ret_again = false;
     buf_init(&text, BUF_DEFAULT_MAX);
     server_signals_block();
     if (!server_new(settings, log, &server, &err))
@@ -197,9 +195,24 @@ static int serve(const struct settings *settings)
     fwrite(text.data, 1, text.len, stdout);
     fflush(stdout);
     drained = server_run(server);
+    *ret_again = server_restarts(server);
     server_free(TAKE(server));
     log_event(log, LOG_INFO, "stopped", LOG_BOOL("drained", drained));
     return drained ? CLI_OK : CLI_FAILED;
+}
+
+static int serve(const struct settings *settings)
+{
+    CLEANUP(log_free)
+    struct log *log = log_new(STDERR_FILENO, (enum log_level)settings->log_level,
+                              (enum log_format)settings->log_format);
+    bool again = true;
+    int code = CLI_OK;
+
+    log_keep(log, (size_t)settings->log_kept);
+    while (again)
+        code = serve_once(settings, log, &again);
+    return code;
 }
 
 int cli_serve(int argc, char **argv)

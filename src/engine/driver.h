@@ -59,6 +59,7 @@ struct engine_driver {
                        struct error *err);
 
     /* What follows may be NULL. */
+    bool (*reset)(struct slice url, struct slice copy, struct error *err); /* NULL: it cannot be */
     bool (*snapshot_keep)(struct engine_snapshot *snapshot, int64_t ms,
                           struct error *err); /* NULL: they live as long as they are held */
     bool (*upkeep)(struct engine *engine, struct engine_upkeep *ret_upkeep); /* NULL: not known */

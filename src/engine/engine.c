@@ -20,25 +20,42 @@ static const struct engine_driver *driver_find(struct slice scheme)
     return NULL;
 }
 
-bool engine_open(struct slice url, const struct engine_options *options, struct engine **ret_engine,
-                 struct error *err)
+static bool url_driver(struct slice url, const struct engine_driver **ret_driver, struct error *err)
 {
     static const char known[] = "rocksdb:DIRECTORY, memory: or postgresql://HOST/DATABASE";
-    const struct engine_driver *driver;
     struct slice scheme, rest;
 
     if (!slice_split(url, ':', &scheme, &rest))
         return error_set(err, ERROR_STORE_URL, "node url \"%.*s\" has no scheme: write it as %s",
                          SLICE_ARG(url), known);
-    driver = driver_find(scheme);
-    if (!driver)
-        return error_set(err, ERROR_STORE_URL,
-                         "node url has the unknown scheme \"%.*s\": write it as %s",
-                         SLICE_ARG(scheme), known);
-    if (!driver->open(url, options, ret_engine, err))
+    *ret_driver = driver_find(scheme);
+    return *ret_driver || error_set(err, ERROR_STORE_URL,
+                                    "node url has the unknown scheme \"%.*s\": write it as %s",
+                                    SLICE_ARG(scheme), known);
+}
+
+bool engine_open(struct slice url, const struct engine_options *options, struct engine **ret_engine,
+                 struct error *err)
+{
+    const struct engine_driver *driver;
+
+    if (!url_driver(url, &driver, err) || !driver->open(url, options, ret_engine, err))
         return false;
     assert((*ret_engine)->driver && (*ret_engine)->node_id[0]);
     return true;
+}
+
+bool engine_reset(struct slice url, struct slice copy, struct error *err)
+{
+    const struct engine_driver *driver;
+
+    if (!url_driver(url, &driver, err))
+        return false;
+    return driver->reset
+               ? driver->reset(url, copy, err)
+               : error_set(err, ERROR_NOT_SUPPORTED,
+                           "a %s: node cannot be reset to a snapshot: only rocksdb: nodes can",
+                           driver->scheme);
 }
 
 void engine_close(struct engine *engine)

@@ -275,6 +275,12 @@ NODISCARD bool engine_range_size(struct engine *engine, uint32_t partition,
  * go on. ERROR_NOT_SUPPORTED on postgresql:, which has its own tools for that. */
 NODISCARD bool engine_backup(struct engine *engine, struct slice directory, struct error *err);
 
+/* A node that is closed becomes what such a copy of it holds: its tables are linked, which does not
+ * grow with data, and the copy stays. Cut off by a crash, it is called again before the node is
+ * opened. ERROR_NOT_SUPPORTED of other than rocksdb: nodes. ERROR_NOT_FOUND: there is no such copy,
+ * or no node. ERROR_STORE_IN_USE. */
+NODISCARD bool engine_reset(struct slice url, struct slice copy, struct error *err);
+
 struct engine_statistics {
     bool durable;            /* false: memory: */
     bool poisoned;           /* refuses writes until reopened */

@@ -1,6 +1,7 @@
 /* Two measures. Errors of status 500 and 507 are made of what engines, files and the system say: of
  * these nothing but the meaning of the code gets out. Others above 500 say in our own words which
- * node is down and so on, with a reason of such origin in them: there only paths are hidden. */
+ * node is down and so on, with a reason of such origin in them: there only paths are hidden. What a
+ * pause says is the operator's own word. */
 #include "front/fault.h"
 
 enum { LOG_PAUSE_MS = 1000 };
@@ -78,7 +79,8 @@ struct slice front_fault_tell(const struct front_services *services, const struc
 
     if (err->status == 500 || err->status == 507)
         told = slice_of_text(error_face(err->code)->meaning);
-    else if (err->status > 501 || err->code == ERROR_WRITE_IN_DOUBT)
+    else if (err->code != ERROR_PAUSED && err->code != ERROR_WRITES_PAUSED &&
+             (err->status > 501 || err->code == ERROR_WRITE_IN_DOUBT))
         told = front_paths_hide(own, arena);
     if (!slice_equal(told, own))
         fault_log(services, err, request_id);

@@ -83,3 +83,7 @@ struct front_services {
     struct front_consistency consistency;
     size_t query_threads; /* that may share the work of one query */
 };
+
+/* The items of a container as a client's request gets at them: what the operator has paused of them
+ * is refused. Borrowed while the container is held. */
+struct item_space front_space(const struct front_services *services, struct container *container);

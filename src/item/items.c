@@ -23,6 +23,7 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .engine = item_space_engine(space, span),
         .commit = space->commit(space->nodes, span->node),
         .partition = span->id,
+        .node = span->node,
         .epoch = span->epoch,
         .definition = space->definition,
         .policy = space->definition->policy,
@@ -37,13 +38,35 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .is_current = space->is_current,
         .nodes = space->nodes,
         .promotions = space->promotions,
+        .holds = space->holds,
         .history = space->history,
     };
 }
 
 bool item_space_admits(const struct item_space *space, struct slice logical, struct error *err)
 {
-    return !space->promotions || promotion_list_admits(space->promotions, logical, err);
+    if (space->promotions && !promotion_list_admits(space->promotions, logical, err))
+        return false;
+    return !space->holds || !atomic_load_explicit(&space->holds->count, memory_order_relaxed) ||
+           item_holds_admit(
+               space->holds,
+               &(struct item_hold_question){.nodes = space->nodes,
+                                            .node = partition_map_find(space->map, logical)->node,
+                                            .min = logical},
+               err);
+}
+
+bool item_space_admits_range(const struct item_space *space, const struct partition_span *span,
+                             struct partition_range range, struct error *err)
+{
+    struct item_hold_question question = {
+        .nodes = space->nodes, .node = span->node, .min = range.min, .max = range.max};
+
+    if (slice_compare(question.min, span->min) < 0)
+        question.min = span->min;
+    if (slice_compare(question.max, span->max) > 0)
+        question.max = span->max;
+    return item_holds_admit(space->holds, &question, err);
 }
 
 struct item_scope item_space_scope(const struct item_space *space, struct slice logical)

@@ -40,6 +40,7 @@ struct item_space {
     bool (*is_current)(void *nodes); /* is the map the last one? NULL: always */
 
     const struct promotion_list *promotions; /* keys it does not take; NULL: it takes all */
+    struct item_holds *holds;                /* what is refused for a time; NULL: nothing */
     struct history_origin history;           /* scope.h */
 
     int64_t since_ms; /* monotonic: since when map and definition hold; INT64_MAX: no standbys */
@@ -101,10 +102,14 @@ static inline struct item_scope item_route_scope(const struct item_route *route)
     return item_space_span_scope(route->space, route->span);
 }
 
-/* Does the container take a logical partition? ERROR_KEY_ELSEWHERE: not since a promotion. Whoever
- * reads or writes by a key asks; transactions do so by themselves. */
+/* May a logical partition be read? ERROR_KEY_ELSEWHERE: not since a promotion. ERROR_PAUSED: not
+ * now. Whoever reads by a key asks; transactions do so by themselves, for what they write too. */
 NODISCARD bool item_space_admits(const struct item_space *space, struct slice logical,
                                  struct error *err);
+/* May routing keys of a span be read that lie within a range? ERROR_PAUSED: one of them may not. */
+NODISCARD bool item_space_admits_range(const struct item_space *space,
+                                       const struct partition_span *span,
+                                       struct partition_range range, struct error *err);
 
 /* By number, wherever it is: one look per physical partition until it is found. */
 NODISCARD bool items_read_number(const struct item_space *space, uint64_t number,

@@ -6,6 +6,7 @@
 #include "definition/definition.h"
 #include "definition/promotion.h"
 #include "engine/engine.h"
+#include "item/hold.h"
 #include "partition/commit.h"
 #include "partition/history.h"
 
@@ -15,6 +16,7 @@ struct item_scope {
     struct engine *engine;
     struct commit *commit;
     uint32_t partition;
+    uint32_t node; /* that holds it */
     uint64_t epoch;
     const struct definition_fields *definition;
     const struct index_policy *policy; /* current */
@@ -35,6 +37,16 @@ struct item_scope {
     void *nodes;
 
     const struct promotion_list *promotions; /* keys the container does not take; NULL: none */
+    struct item_holds *holds;                /* what is refused for a time; NULL: nothing */
 
     struct history_origin history; /* whose changes are told, if they are */
 };
+
+/* May a logical partition be read? ERROR_KEY_ELSEWHERE: the container does not take it since a
+ * promotion. ERROR_PAUSED: not now. */
+NODISCARD bool item_scope_admits(const struct item_scope *scope, struct slice logical,
+                                 struct error *err);
+/* May it be written? Asked where a write is planned and again where it is committed.
+ * ERROR_PAUSED, ERROR_WRITES_PAUSED. */
+NODISCARD bool item_scope_admits_write(const struct item_scope *scope, struct slice logical,
+                                       struct error *err);

@@ -48,7 +48,7 @@ bool transaction_begin(const struct item_scope *scope, struct slice logical, str
                        struct transaction **ret_transaction, struct error *err)
 {
     assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
-    if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
+    if (!item_scope_admits(scope, logical, err))
         return false;
     if (!transaction_open(scope, arena, ret_transaction, err))
         return false;
@@ -78,7 +78,7 @@ bool transaction_begin_plain(const struct item_scope *scope, struct slice logica
     if (definition_is_unique(scope->definition) || scope->definition->bound.bytes)
         return transaction_begin(scope, logical, arena, ret_transaction, err);
     assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
-    if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
+    if (!item_scope_admits(scope, logical, err))
         return false;
     transaction = transaction_new(scope, arena);
     transaction->reach = reach;
@@ -127,7 +127,7 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
         scope->is_current && !scope->is_current(scope->nodes))
         return error_set(err, ERROR_FENCED,
                          "a partition has been split, merged or moved meanwhile");
-    if (scope->promotions && !promotion_list_admits(scope->promotions, logical, err))
+    if (!item_scope_admits(scope, logical, err))
         return false;
     if (transaction->place && transaction->place->scope.partition == scope->partition &&
         transaction->place->scope.epoch == scope->epoch &&
@@ -757,7 +757,8 @@ bool transaction_write(struct transaction *transaction, const struct document_va
     if (transaction->planned_count == TRANSACTION_WRITES_MAX)
         return error_set(err, ERROR_TOO_LARGE, "a transaction writes more than %d times",
                          TRANSACTION_WRITES_MAX);
-    if (!seen_get(transaction, id, &seen, err) ||
+    if (!item_scope_admits_write(&transaction->place->scope, transaction->place->logical, err) ||
+        !seen_get(transaction, id, &seen, err) ||
         (transaction->guard &&
          !transaction->guard(transaction->guard_self, transaction->place->scope.partition,
                              seen->key, err)))

@@ -594,10 +594,26 @@ static bool work_count(struct transaction *transaction, struct error *err)
     return true;
 }
 
+/* A pause may have begun since the writes were planned: by requests before this one, say. */
+static bool writes_are_admitted(const struct transaction *transaction, struct error *err)
+{
+    const struct transaction_place *last = NULL;
+
+    for (size_t i = 0; i < transaction->planned_count; i++) {
+        const struct transaction_place *place = transaction->planned[i].seen->place;
+
+        if (place != last && !item_scope_admits_write(&place->scope, place->logical, err))
+            return false;
+        last = place;
+    }
+    return true;
+}
+
 static bool commit_prepare(struct transaction *transaction, struct error *err)
 {
     assert(transaction->is_open); /* committed once */
-    if (!sections_build(transaction, err) || !work_count(transaction, err))
+    if (!writes_are_admitted(transaction, err) || !sections_build(transaction, err) ||
+        !work_count(transaction, err))
         return false;
     history_collect(transaction);
     for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)

@@ -1,28 +1,18 @@
 /* All of them are in memory, under a lock that is taken only where there are any: a server without
  * pauses pays one load. As notes they are
  *
- *     s | 'p' | name  ->  BSON {v: 1, writes, account, database, container, scope, message, from,
- * until} */
-#include "maintain/pauses.h"
+ *     s | 'p' | name  ->  BSON {v: 1, writes, account, database, container, node, region, keys,
+ *                               scope, message, from, until}
+ *
+ * where node, region and keys may be absent. */
+#include "maintain/pauses_private.h"
 
 #include "base/memory.h"
-#include "base/thread.h"
+#include "catalogue/node.h"
 #include "catalogue/notes.h"
 #include "document/bson.h"
 
-#include <stdatomic.h>
-
-enum { FORMAT = 1, WAIT_MS = 1000, WAIT_MS_MAX = 60000, KEY_SIZE = 2 + PAUSE_NAME_SIZE };
-
-struct pauses {
-    struct catalogue *catalogue;
-    const struct clock *clock;
-    struct mutex lock; /* of what follows; not held while something is written */
-    struct pause list[PAUSES_MAX];
-    size_t count;
-    atomic_size_t count_now; /* for those who only want to know whether there are any */
-    struct mutex changing;   /* one change at a time; taken before the other */
-};
+enum { FORMAT = 1, KEY_SIZE = 2 + PAUSE_NAME_SIZE };
 
 /* --- As notes -------------------------------------------------------------------------------- */
 
@@ -45,6 +35,12 @@ static void value_write(const struct pause *pause, struct buf *out)
     document_append_int64(out, SLICE("account"), pause->account);
     document_append_int64(out, SLICE("database"), pause->database);
     document_append_int64(out, SLICE("container"), pause->container);
+    if (pause->node[0])
+        document_append_string(out, SLICE("node"), slice_of_text(pause->node));
+    if (pause->region[0])
+        document_append_string(out, SLICE("region"), slice_of_text(pause->region));
+    if (pause->keys[0])
+        document_append_string(out, SLICE("keys"), slice_of_text(pause->keys));
     document_append_string(out, SLICE("scope"), slice_of_text(pause->scope));
     document_append_string(out, SLICE("message"), slice_of_text(pause->message));
     document_append_int64(out, SLICE("from"), pause->from_ms);
@@ -87,6 +83,9 @@ static bool note_read(void *context, struct slice key, struct slice value)
                             .from_ms = number_of(value, SLICE("from")),
                             .until_ms = number_of(value, SLICE("until"))};
     snprintf(pause->name, sizeof pause->name, "%.*s", SLICE_ARG(slice_skip(key, 2)));
+    text_of(value, SLICE("node"), pause->node, sizeof pause->node);
+    text_of(value, SLICE("region"), pause->region, sizeof pause->region);
+    text_of(value, SLICE("keys"), pause->keys, sizeof pause->keys);
     text_of(value, SLICE("scope"), pause->scope, sizeof pause->scope);
     text_of(value, SLICE("message"), pause->message, sizeof pause->message);
     return ++pauses->count < PAUSES_MAX;
@@ -101,13 +100,15 @@ bool pauses_new(struct catalogue *catalogue, const struct clock *clock, struct p
 
     pauses->catalogue = catalogue;
     pauses->clock = clock;
+    pauses->holds.admits = pauses_admit;
     mutex_init(&pauses->lock);
     mutex_init(&pauses->changing);
+    mutex_init(&pauses->draining);
     if (!catalogue_notes_walk(
             catalogue, (struct engine_range){slice_of(from, sizeof from), slice_of(to, sizeof to)},
             note_read, pauses, err))
         return false;
-    atomic_store(&pauses->count_now, pauses->count);
+    atomic_store(&pauses->holds.count, pauses->count);
     *ret_pauses = TAKE(pauses);
     return true;
 }
@@ -116,8 +117,12 @@ void pauses_free(struct pauses *pauses)
 {
     if (!pauses)
         return;
+    for (size_t i = 0; i < PAUSES_MAX; i++)
+        pause_keys_done(&pauses->keys[i]);
+    catalogue_nodes_free(pauses->nodes);
     mutex_done(&pauses->lock);
     mutex_done(&pauses->changing);
+    mutex_done(&pauses->draining);
     memory_free(pauses);
 }
 
@@ -161,6 +166,27 @@ static bool write_note(struct pauses *pauses, const char *name, const struct pau
     return catalogue_notes_write(pauses->catalogue, &op, 1, err);
 }
 
+/* Places have changed: they are made again when somebody asks. */
+static void keys_forget(struct pauses *pauses)
+{
+    for (size_t i = 0; i < PAUSES_MAX; i++)
+        pause_keys_done(&pauses->keys[i]);
+}
+
+/* A name that was mistyped would pause nothing. */
+static bool nodes_check(struct pauses *pauses, const struct pause *pause, struct error *err)
+{
+    CLEANUP(catalogue_nodes_free) struct node_table *table = catalogue_nodes(pauses->catalogue);
+    bool is_there = !pause->region[0];
+
+    if (pause->node[0] && !node_table_find(table, slice_of_text(pause->node)))
+        return error_set(err, ERROR_BAD_REQUEST, "there is no node \"%s\"", pause->node);
+    for (size_t i = 0; i < table->count; i++)
+        is_there = is_there || strcmp(table->list[i].region, pause->region) == 0;
+    return is_there ||
+           error_set(err, ERROR_BAD_REQUEST, "no node is in a region \"%s\"", pause->region);
+}
+
 static bool set_changing(struct pauses *pauses, const struct pause *pause, struct error *err)
 {
     bool found;
@@ -172,11 +198,14 @@ static bool set_changing(struct pauses *pauses, const struct pause *pause, struc
     if (!write_note(pauses, pause->name, pause, err))
         return false;
     WITH_LOCK (&pauses->lock) {
-        if (!found)
+        if (!found) {
             memmove(&pauses->list[at + 1], &pauses->list[at],
                     (pauses->count++ - at) * sizeof *pauses->list);
+            keys_forget(pauses);
+        }
+        pause_keys_done(&pauses->keys[at]);
         pauses->list[at] = *pause;
-        atomic_store(&pauses->count_now, pauses->count);
+        atomic_store(&pauses->holds.count, pauses->count);
     }
     return true;
 }
@@ -185,8 +214,10 @@ bool pauses_set(struct pauses *pauses, const struct pause *pause, struct error *
 {
     bool done = false;
 
-    if (!name_check(pause->name, err))
+    if (!name_check(pause->name, err) || !nodes_check(pauses, pause, err))
         return false;
+    if (pause->keys[0] && !pause->container)
+        return error_set(err, ERROR_BAD_REQUEST, "keys are paused of one container");
     if (pause->until_ms &&
         pause->until_ms <= MAX(pause->from_ms, clock_read_wall_ms(pauses->clock)))
         return error_set(err, ERROR_BAD_REQUEST, "the pause would end before it begins");
@@ -209,7 +240,8 @@ static bool end_changing(struct pauses *pauses, struct slice name, struct error 
         pauses->count--;
         memmove(&pauses->list[at], &pauses->list[at + 1],
                 (pauses->count - at) * sizeof *pauses->list);
-        atomic_store(&pauses->count_now, pauses->count);
+        keys_forget(pauses);
+        atomic_store(&pauses->holds.count, pauses->count);
     }
     return true;
 }
@@ -239,46 +271,4 @@ struct pause *pauses_list(struct pauses *pauses, struct arena *arena, size_t *re
         *ret_count = pauses->count;
     }
     return list;
-}
-
-static bool is_of(const struct pause *pause, const struct container *container)
-{
-    return (!pause->account || pause->account == container_account_number(container)) &&
-           (!pause->database || pause->database == container_database_number(container)) &&
-           (!pause->container || pause->container == container_info(container)->number);
-}
-
-static bool refuse(const struct pause *pause, int64_t now_ms, int64_t *ret_wait_ms,
-                   struct error *err)
-{
-    int64_t left = pause->until_ms ? pause->until_ms - now_ms : WAIT_MS;
-
-    *ret_wait_ms = MIN(MAX(left, (int64_t)1), (int64_t)WAIT_MS_MAX);
-    return error_set(err, ERROR_BUSY, "%s of \"%s\" is paused: %s",
-                     pause->writes ? "writing" : "service", pause->scope, pause->message);
-}
-
-static bool check_some(struct pauses *pauses, const struct container *container, bool changes,
-                       int64_t *ret_wait_ms, struct error *err)
-{
-    int64_t now_ms = clock_read_wall_ms(pauses->clock);
-    bool goes_on = true;
-
-    WITH_LOCK (&pauses->lock) {
-        for (size_t i = 0; i < pauses->count && goes_on; i++) {
-            const struct pause *pause = &pauses->list[i];
-
-            if ((changes || !pause->writes) && is_of(pause, container) &&
-                pause_is_in_force(pause, now_ms))
-                goes_on = refuse(pause, now_ms, ret_wait_ms, err);
-        }
-    }
-    return goes_on;
-}
-
-bool pauses_check(struct pauses *pauses, const struct container *container, bool changes,
-                  int64_t *ret_wait_ms, struct error *err)
-{
-    return !pauses || !atomic_load_explicit(&pauses->count_now, memory_order_relaxed) ||
-           check_some(pauses, container, changes, ret_wait_ms, err);
 }

@@ -52,8 +52,23 @@ static void member(struct buf *out, const char *name, struct slice text)
     document_json_write_string(text, out);
 }
 
+struct slice observed_plan(const struct observed_reads *reads, char text[OBSERVED_PLAN_SIZE])
+{
+    if (!reads->queries)
+        return SLICE_NONE;
+    snprintf(text, OBSERVED_PLAN_SIZE,
+             "%s: %llu items read, %llu index entries, %llu lookups, %llu partitions, %llu rows, "
+             "%llu queries",
+             reads->index_entries || reads->index_lookups ? "index" : "scan",
+             (unsigned long long)reads->items, (unsigned long long)reads->index_entries,
+             (unsigned long long)reads->index_lookups, (unsigned long long)reads->partitions,
+             (unsigned long long)reads->rows, (unsigned long long)reads->queries);
+    return slice_of_text(text);
+}
+
 void observed_request_json(const struct observed_request *request, struct buf *out)
 {
+    char plan[OBSERVED_PLAN_SIZE];
     char charge[COST_TEXT_SIZE], host[NET_ADDRESS_TEXT_SIZE];
 
     cost_text(request->charge_cru, charge);
@@ -81,5 +96,5 @@ void observed_request_json(const struct observed_request *request, struct buf *o
     buf_printf(out, ",\"charge\":%s,\"ms\":%.3f,\"bytesIn\":%llu,\"bytesOut\":%llu", charge,
                (double)request->time_us / 1000, (unsigned long long)request->bytes_in,
                (unsigned long long)request->bytes_out);
-    member(out, "plan", request->observed.plan);
+    member(out, "plan", observed_plan(&request->observed.reads, plan));
 }

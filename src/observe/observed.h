@@ -39,12 +39,18 @@ bool observed_operation_changes(enum observed_operation operation);
 /* Is it administration: of the server, or of what there is besides items? */
 bool observed_operation_is_administration(enum observed_operation operation);
 
+/* What queries of a request have read: all of them together. */
+struct observed_reads {
+    uint64_t queries; /* 0: there was none */
+    uint64_t items, index_entries, index_lookups, partitions, rows;
+};
+
 /* What a front has found out of a request on its way; of its call. */
 struct observed {
     enum observed_operation operation;
     uint32_t container; /* its number; 0: none, or it was not found */
     uint32_t partition; /* physical; 0: none, or several */
-    struct slice plan;  /* how a query was carried out, in words; empty: not told */
+    struct observed_reads reads;
 };
 
 struct observed_request {
@@ -69,6 +75,10 @@ struct observed_request {
     int64_t ended_ms;             /* wall clock: set by the observer, where somebody wants it */
     bool may_block;               /* told by a thread that may */
 };
+
+/* How its queries were carried out, in words, for logs and traces; nothing where there was none. */
+enum { OBSERVED_PLAN_SIZE = 192 };
+struct slice observed_plan(const struct observed_reads *reads, char text[OBSERVED_PLAN_SIZE]);
 
 /* Appends it as members of a JSON object, each with a comma before it. */
 void observed_request_json(const struct observed_request *request, struct buf *out);

@@ -50,7 +50,7 @@ static void access_write(struct lines *access, const struct observed_request *re
 
 static void slow_log(struct log *log, const struct observed_request *request)
 {
-    char charge[COST_TEXT_SIZE];
+    char charge[COST_TEXT_SIZE], plan[OBSERVED_PLAN_SIZE];
 
     cost_text(request->charge_cru, charge);
     log_event(log, LOG_WARNING, "slow request", LOG_TEXT("api", request->front),
@@ -59,7 +59,7 @@ static void slow_log(struct log *log, const struct observed_request *request)
               LOG_SLICE("database", request->database), LOG_SLICE("container", request->container),
               LOG_INT("partition", request->observed.partition), LOG_INT("status", request->status),
               LOG_TEXT("charge", charge), LOG_INT("ms", (int64_t)(request->time_us / 1000)),
-              LOG_SLICE("plan", request->observed.plan));
+              LOG_SLICE("plan", observed_plan(&request->observed.reads, plan)));
 }
 
 void observer_tell(struct observer *observer, struct observed_request *request,

@@ -99,7 +99,7 @@ static void attribute_text(struct buf *out, const char *name, struct slice text)
 
 static void attributes_append(const struct observed_request *request, struct buf *out)
 {
-    char charge[COST_TEXT_SIZE], host[NET_ADDRESS_TEXT_SIZE];
+    char charge[COST_TEXT_SIZE], host[NET_ADDRESS_TEXT_SIZE], plan[OBSERVED_PLAN_SIZE];
 
     cost_text(request->charge_cru, charge);
     buf_printf(out,
@@ -114,7 +114,7 @@ static void attributes_append(const struct observed_request *request, struct buf
     attribute_text(out, "db.collection.name", request->container);
     attribute_text(out, "orrery.account", request->account);
     attribute_text(out, "orrery.request_id", request->id);
-    attribute_text(out, "orrery.plan", request->observed.plan);
+    attribute_text(out, "orrery.plan", observed_plan(&request->observed.reads, plan));
     if (request->error)
         attribute_text(out, "error.type", slice_of_text(request->error));
     if (request->observed.partition)

@@ -5,9 +5,12 @@
 
 #include "catalogue/node.h"
 #include "server/file.h"
+#include "server/snapshots.h"
 
 #include <limits.h>
 #include <openssl/crypto.h>
+#include <signal.h>
+#include <unistd.h>
 
 enum { FILE_BYTES_MAX = 256 * 1024 };
 
@@ -134,10 +137,66 @@ static void files_append(void *context, struct buf *out)
     }
 }
 
+/* --- Snapshots -------------------------------------------------------------------------------- */
+
+static bool snapshots_show(void *context, struct buf *out, struct error *err)
+{
+    const struct server *server = context;
+
+    buf_printf(out, "\"boot\":\"%s\",\"snapshots\":[", server->boot);
+    if (!snapshots_append(server->nodes, out, err))
+        return false;
+    BUF_APPEND(out, "]");
+    return true;
+}
+
+static bool snapshot_make(void *context, struct slice name, struct error *err)
+{
+    struct server *server = context;
+    bool made = false;
+
+    WITH_LOCK (&server->snapshots_lock)
+        made = snapshots_make(server->nodes, store_catalogue(server->store), name, clock_wall_ms(),
+                              err);
+    return made;
+}
+
+static bool snapshot_drop(void *context, struct slice name, struct error *err)
+{
+    struct server *server = context;
+    bool dropped = false;
+
+    WITH_LOCK (&server->snapshots_lock)
+        dropped = atomic_load(&server->restarts)
+                      ? error_set(err, ERROR_SHUTTING_DOWN, "a reset is under way")
+                      : snapshots_drop(server->nodes, name, err);
+    return dropped;
+}
+
+/* The nodes are exchanged while they are closed: the server stops as for SIGTERM, answers included,
+ * and begins again. */
+static bool snapshot_reset(void *context, struct slice name, struct error *err)
+{
+    struct server *server = context;
+    bool left = false;
+
+    WITH_LOCK (&server->snapshots_lock) {
+        left = snapshots_reset(server->nodes, name, err);
+        if (left)
+            atomic_store(&server->restarts, true);
+    }
+    return left && (kill(getpid(), SIGTERM) == 0 ||
+                    error_set_errno(err, ERROR_SYSTEM, "stopping to begin again"));
+}
+
 struct admin_hooks server_admin_hooks(struct server *server)
 {
     return (struct admin_hooks){
         .context = server,
+        .snapshots = snapshots_show,
+        .snapshot_make = snapshot_make,
+        .snapshot_drop = snapshot_drop,
+        .snapshot_reset = snapshot_reset,
         .settings = settings_append,
         .connections = connections_append,
         .node_add = node_add,

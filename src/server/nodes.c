@@ -7,6 +7,7 @@
 #include "engine/standbys.h"
 #include "partition/layout.h"
 #include "server/machine.h"
+#include "server/snapshots.h"
 
 #include <limits.h>
 #include <time.h>
@@ -28,6 +29,7 @@ struct nodes {
     struct nodes_member members[CLUSTER_NODES_MAX];
     struct node_info *said;
     size_t said_count;
+    char reset_to[SNAPSHOT_NAME_SIZE]; /* while they are opened: what they become; "": they stay */
 };
 
 /* Where data goes when nobody said: server.directory, else what the XDG base directories say. */
@@ -58,7 +60,10 @@ static const char *url_directory(const char *url)
 {
     static const char scheme[] = "rocksdb:";
 
-    return strncmp(url, scheme, sizeof scheme - 1) == 0 ? url + sizeof scheme - 1 : NULL;
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0)
+        return NULL;
+    url += sizeof scheme - 1;
+    return strncmp(url, "///", 3) == 0 ? url + 2 : url;
 }
 
 static bool is_listed(const char *list, const char *name)
@@ -110,10 +115,12 @@ static struct engine *guard_new(const struct nodes *nodes, const char *name, str
     return engine;
 }
 
-static void member_add(struct nodes *nodes, const char *name, struct engine *engine)
+static void member_add(struct nodes *nodes, const char *name, const char *directory,
+                       struct engine *engine)
 {
     struct nodes_member *member = &nodes->members[nodes->count];
 
+    member->directory = directory ? arena_text(nodes->arena, slice_of_text(directory)) : NULL;
     member->name = arena_text(nodes->arena, slice_of_text(name));
     member->engine = engine;
     atomic_fetch_add(&nodes->count, 1);
@@ -136,18 +143,20 @@ static bool node_open(struct nodes *nodes, const char *name, const char *url,
 
     if (!room_check(nodes, name, err))
         return false;
+    if (nodes->reset_to[0] && !snapshots_apply(url, url_directory(url), nodes->reset_to, err))
+        return error_prefix(err, "node \"%s\"", name);
     engine = guard_new(nodes, name, slice_of_text(url));
     if (engine_guard_open(engine, err)) {
         log_event(nodes->options.log, LOG_INFO, "node opened", LOG_TEXT("node", name),
                   LOG_SLICE("url", engine_name(engine)));
-    } else if (known) {
+    } else if (known && !nodes->reset_to[0]) {
         engine_guard_expect(engine, known->id);
         log_event(nodes->options.log, LOG_WARNING, "node down", LOG_TEXT("node", name),
                   LOG_TEXT("because", err->message));
     } else {
         return error_prefix(err, "node \"%s\"", name);
     }
-    member_add(nodes, name, TAKE(engine));
+    member_add(nodes, name, url_directory(url), TAKE(engine));
     if (!nodes->directory && url_directory(url))
         nodes->directory = url_directory(url);
     return true;
@@ -156,14 +165,32 @@ static bool node_open(struct nodes *nodes, const char *name, const char *url,
 static bool root_open(struct nodes *nodes, struct error *err)
 {
     const struct settings *settings = nodes->settings;
-    const char *directory;
+    const char *directory, *url, *name = "local";
 
-    if (settings->node_count > 0)
-        return node_open(nodes, settings->nodes[0].name, settings->nodes[0].url, NULL, err);
-    return default_directory(settings, nodes->arena, &directory, err) &&
-           node_open(nodes, "local",
-                     arena_text(nodes->arena, arena_printf(nodes->arena, "rocksdb:%s", directory)),
-                     NULL, err);
+    if (settings->node_count > 0) {
+        name = settings->nodes[0].name;
+        url = settings->nodes[0].url;
+    } else {
+        if (!default_directory(settings, nodes->arena, &directory, err))
+            return false;
+        url = arena_text(nodes->arena, arena_printf(nodes->arena, "rocksdb:%s", directory));
+    }
+    if (url_directory(url) && !snapshots_pending(url_directory(url), nodes->reset_to, err))
+        return error_prefix(err, "node \"%s\"", name);
+    return node_open(nodes, name, url, NULL, err);
+}
+
+/* All nodes are what the snapshot was. */
+static bool reset_end(struct nodes *nodes, struct error *err)
+{
+    if (!nodes->reset_to[0])
+        return true;
+    if (!snapshots_applied(nodes->members[0].directory, err))
+        return false;
+    log_event(nodes->options.log, LOG_WARNING, "nodes were reset to a snapshot",
+              LOG_TEXT("snapshot", nodes->reset_to));
+    nodes->reset_to[0] = '\0';
+    return true;
 }
 
 static bool is_open(const struct nodes *nodes, const struct node_info *info)
@@ -244,7 +271,8 @@ bool nodes_open(const struct settings *settings, struct log *log, struct nodes *
         .connect_ms_max = settings->engine_connect_ms_max,
         .connections_max = (uint32_t)settings->engine_connections_max,
     };
-    if (!said_read(nodes, err) || !root_open(nodes, err) || !others_open(nodes, err))
+    if (!said_read(nodes, err) || !root_open(nodes, err) || !others_open(nodes, err) ||
+        !reset_end(nodes, err))
         return false;
     *ret_nodes = TAKE(nodes);
     return true;
@@ -270,7 +298,7 @@ bool nodes_add(struct nodes *nodes, const char *name, struct slice url, struct e
     engine = guard_new(nodes, name, url);
     if (!engine_guard_open(engine, err))
         return error_prefix(err, "node \"%s\"", name);
-    member_add(nodes, name, engine);
+    member_add(nodes, name, url_directory(arena_text(nodes->arena, url)), engine);
     *ret_engine = TAKE(engine);
     return true;
 }

@@ -12,6 +12,7 @@ struct nodes; /* opaque, owned by the server */
 struct nodes_member {
     const char *name;
     struct engine *engine; /* a guard */
+    const char *directory; /* of a rocksdb: node; NULL: it has none */
     atomic_bool gone;      /* retired */
 };
 

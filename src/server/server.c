@@ -685,6 +685,8 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     server->settings = settings;
     server->log = log;
     mutex_init(&server->keys_lock);
+    mutex_init(&server->snapshots_lock);
+    random_uuid(server->boot);
     if (!fronts_check(settings, &addresses, err) ||
         !origins_check(settings, "rest.cors_origins", settings->rest_cors_origins, err) ||
         !origins_check(settings, "gremlin.origins", settings->gremlin_origins, err) ||
@@ -743,6 +745,7 @@ void server_free(struct server *server)
     nodes_close(server->nodes);
     certificate_free(server->certificate);
     mutex_done(&server->keys_lock);
+    mutex_done(&server->snapshots_lock);
     OPENSSL_cleanse(&server->keys, sizeof server->keys);
     memory_free(server);
 }
@@ -805,6 +808,11 @@ static void second_signal_ends(void)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+bool server_restarts(const struct server *server)
+{
+    return atomic_load(&server->restarts);
+}
+
 bool server_run(struct server *server)
 {
     sigset_t set = stop_and_reload();
@@ -816,9 +824,14 @@ bool server_run(struct server *server)
         if (number == SIGHUP)
             reload(server);
 
-    notify_manager("STOPPING=1");
-    log_event(server->log, LOG_INFO, "stopping", LOG_TEXT("signal", sigabbrev_np(number)));
-    second_signal_ends();
+    if (atomic_load(&server->restarts)) {
+        notify_manager("RELOADING=1");
+        log_event(server->log, LOG_WARNING, "stopping to begin again");
+    } else {
+        notify_manager("STOPPING=1");
+        log_event(server->log, LOG_INFO, "stopping", LOG_TEXT("signal", sigabbrev_np(number)));
+        second_signal_ends();
+    }
     if (server->mongo_front)
         mongo_stop(server->mongo_front);
     if (server->rest)

@@ -32,6 +32,9 @@ CLEANUP_FN(struct server *, server_free)
  * had to be cut off. */
 bool server_run(struct server *server);
 
+/* Did it stop to begin again, as another server of the same settings? */
+bool server_restarts(const struct server *server);
+
 /* What a person needs to connect: addresses, key, connection strings, where the data is. terminal:
  * a person reads it, and nothing keeps it. */
 void server_describe(const struct server *server, bool terminal, struct buf *out);

@@ -1,6 +1,7 @@
 /* The server's own structure, for the files of this folder that tell about it. */
 #pragma once
 
+#include "base/random.h"
 #include "base/thread.h"
 #include "front/fault.h"
 #include "front/gremlin/command/gremlin.h"
@@ -53,7 +54,10 @@ struct server {
     struct front_hosts hosts;
     struct slice host_names[CERTIFICATE_NAMES_MAX];
     struct probes probes;
-    struct presence *presence; /* NULL: commands have to be told where the server is */
+    struct mutex snapshots_lock; /* one is made, dropped or gone back to at a time */
+    atomic_bool restarts;        /* it stops to begin again */
+    char boot[RANDOM_UUID_SIZE]; /* this one, of all that run one after the other here */
+    struct presence *presence;   /* NULL: commands have to be told where the server is */
 };
 
 /* Who is told of requests, as the settings say. ERROR_CONFIGURATION. */

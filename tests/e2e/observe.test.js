@@ -9,6 +9,8 @@ import { MongoClient } from 'mongodb';
 import { Server, emulatorKey, orrery, root, scratch } from './server.js';
 import { signed } from './rest.js';
 import { Terminal } from './terminal.js';
+import { client as gremlinClient, authenticator, v2 } from './gremlin.js';
+import { tableClient, all } from './tables.js';
 
 async function started(t, args = []) {
   const server = await Server.start(t, ['--dev', ...args]);
@@ -142,6 +144,34 @@ test('the access log has a line of JSON for every request, and goes on after it 
     await container.item('1', 'a').read();
     try { return lines().length > 0; } catch { return false; }
   });
+});
+
+test('how queries were carried out is told in every API', async (t) => {
+  const file = join(scratch(t), 'access.log');
+  const { server, client } = await started(t, ['--set', `log.access=${file}`]);
+  const container = await orders(client);
+  for (let i = 0; i < 3; i++) await container.items.create({ id: `${i}`, tenant: 'a', n: i });
+  await container.items.query('SELECT * FROM c WHERE c.n = 1').fetchAll();
+  const mongo = await new MongoClient(server.mongo, { directConnection: true }).connect();
+  t.after(() => mongo.close());
+  await mongo.db('shop').collection('made').insertMany([{ _id: 1, n: 1 }, { _id: 2, n: 2 }]);
+  await mongo.db('shop').collection('made').find({ n: 2 }).toArray();
+  const table = tableClient(server, 'people');
+  await table.createTable();
+  await table.createEntity({ partitionKey: 'p', rowKey: '1', n: 1 });
+  await all(table.listEntities({ queryOptions: { filter: 'n eq 1' } }));
+  await client.databases.create({ id: 'graphs' });
+  await client.database('graphs').containers.create({ id: 'g', partitionKey: '/pk' });
+  const g = await gremlinClient(t, server, '3.7', { authenticator: authenticator('3.7'), path: '/', mimeType: v2 });
+  await g.submit("g.addV('person').property('id', 'ann').property('pk', 'x')");
+  await g.submit("g.V().has('pk', 'x').values('id')");
+  const plans = () => readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line)).filter(({ plan }) => plan);
+  await server.until(() => ['rest', 'mongo', 'table', 'gremlin'].every((api) => plans().some((line) => line.api === api)));
+  for (const api of ['rest', 'mongo', 'table', 'gremlin'])
+    assert.match(plans().find((line) => line.api === api).plan, /^(index|scan): \d+ items read, \d+ index entries, \d+ lookups, [1-9]\d* partitions, \d+ rows, [1-9]\d* queries$/, api);
+  const read = await container.item('1', 'a').read();
+  await server.until(() => readFileSync(file, 'utf8').includes(read.activityId));
+  assert.ok(!plans().some(({ id }) => id === read.activityId), 'a point read has no plan');
 });
 
 test('slow requests are logged and kept, with charge and partition', async (t) => {

@@ -2,6 +2,8 @@
 // partition; and one logical partition back in time by the change feed of all versions.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { BSON } from 'mongodb';
 import { Server, orrery, scratch } from './server.js';
 import { signed } from './rest.js';
 
@@ -116,6 +118,36 @@ test('one logical partition of a backup goes into a running container, and no ot
   const now = await itemsOf(server, orders);
   assert.deepEqual(now.filter(({ pk }) => pk === 'a'), before);
   assert.deepEqual(now.filter(({ pk }) => pk === 'b'), others);
+  await clean(server);
+});
+
+test('a logical partition that is too large for one commit is restored in several', async (t) => {
+  const folder = scratch(t);
+  const server = await Server.start(t, ['--dev', '--set', 'partition.ru_max=100000']);
+  const orders = 'shop/colls/orders';
+  await made(server, 'shop', 'orders');
+  const file = `${folder}/items.ndjson`;
+  const count = 9001;
+  writeFileSync(file, Array.from({ length: count }, (_, i) => JSON.stringify({ id: `${i}`, pk: 'a', n: i })).join('\n'));
+  await good(command(server, 'import', file, '--database', 'shop', '--container', 'orders'));
+  await put(server, orders, { id: 'other', pk: 'b' });
+  const before = await itemsOf(server, orders);
+  assert.equal(before.length, count + 1);
+  await good(command(server, 'backup', `${folder}/b`));
+  // before the first, between and behind the bounds of commits, changed and removed
+  for (const id of ['!', '00', '4999x', '5000x', '~']) await put(server, orders, { id, pk: 'a' });
+  for (const id of ['0', '4000', '7777', '9000']) await put(server, orders, { id, pk: 'a', n: 'changed' });
+  for (const id of ['1', '5001', '8999']) await remove(server, orders, { id, pk: 'a' });
+  await put(server, orders, { id: 'other2', pk: 'b' });
+  const told = await json(command(server, 'restore', `${folder}/b`, '--container', 'shop/orders', '--partition-key', 'a', '--format', 'json'));
+  assert.equal(told.items, count);
+  assert.equal(told.commits, 3);
+  assert.deepEqual(await itemsOf(server, orders), [...before, { id: 'other2', pk: 'b' }].sort((a, b) => (a.id < b.id ? -1 : 1)));
+  const frames = (...items) => Buffer.concat(items.map((item) => { const bytes = BSON.serialize(item); const length = Buffer.alloc(4); length.writeUInt32BE(bytes.length); return Buffer.concat([length, bytes]); }));
+  const restore = (query, body) => signed(server, 'POST', `/_orrery/containers/shop/orders/restore?key=${encodeURIComponent('["a"]')}&${query}`, { body });
+  assert.equal((await restore('after=true', frames())).status, 400);
+  assert.equal((await restore('more=true', frames({ id: '2', pk: 'a' }, { id: '1', pk: 'a' }))).status, 400);
+  assert.equal((await restore('more=true', frames({ id: '2', pk: 'b' }))).status, 400);
   await clean(server);
 });
 

@@ -8,6 +8,7 @@
  *     DIR/lock          held with flock while open; holds the process number, for the message
  *     DIR/store/        RocksDB
  *     DIR/acknowledged  how far writes were acknowledged: mark.c
+ *     DIR/snapshots/    copies of the node, by name (engine_backup); reset.c goes back to one
  *
  * The marker is written first, so that a crash while a node is being made leaves a directory we
  * recognise, and rewritten when the store exists: from then on a missing store is a loss that must
@@ -45,7 +46,7 @@ static char *path_join(const char *directory, const char *name)
     return (char *)buf.data;
 }
 
-static bool directory_sync(const char *path, struct error *err)
+bool rocks_directory_sync(const char *path, struct error *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool synced = fd >= 0 && fsync(fd) == 0;
@@ -202,16 +203,18 @@ static bool marker_write(const char *path, const char *node_id, bool ready, stru
         return false;
     if (rename(fresh, name) != 0)
         return error_set_errno(err, ERROR_STORE_IO, "renaming \"%s\"", fresh);
-    return directory_sync(path, err);
+    return rocks_directory_sync(path, err);
 }
 
-static bool marker_open(struct rocks_directory *directory, struct error *err)
+static bool marker_open(struct rocks_directory *directory, bool resets, struct error *err)
 {
     struct stat status;
     bool exists;
 
     if (!marker_read(directory, &exists, err))
         return false;
+    if (resets)
+        return exists || error_set(err, ERROR_NOT_FOUND, "\"%s\" is no node yet", directory->path);
     if (!exists) {
         random_uuid(directory->node_id);
         return directory_check_empty(directory->path, err) &&
@@ -233,8 +236,8 @@ static bool directory_check_ours(const char *path, struct error *err)
     return access(marker, F_OK) == 0 || directory_check_empty(path, err);
 }
 
-bool rocks_directory_open(struct slice path, struct rocks_directory **ret_directory,
-                          struct error *err)
+static bool directory_open(struct slice path, bool resets, struct rocks_directory **ret_directory,
+                           struct error *err)
 {
     CLEANUP(rocks_directory_close)
     struct rocks_directory *directory = MEMORY_NEW(struct rocks_directory);
@@ -246,11 +249,28 @@ bool rocks_directory_open(struct slice path, struct rocks_directory **ret_direct
     directory->acknowledged = path_join(directory->path, "acknowledged");
     directory->load = path_join(directory->path, "load.sst");
     if (!directory_make(directory->path, err) || !directory_check_ours(directory->path, err) ||
-        !directory_lock(directory, err) || !marker_open(directory, err))
+        !directory_lock(directory, err) || !marker_open(directory, resets, err))
         return false;
     (void)unlink(directory->load); /* of a load that a crash has cut off */
     *ret_directory = TAKE(directory);
     return true;
+}
+
+bool rocks_directory_open(struct slice path, struct rocks_directory **ret_directory,
+                          struct error *err)
+{
+    return directory_open(path, false, ret_directory, err);
+}
+
+bool rocks_directory_open_for_reset(struct slice path, struct rocks_directory **ret_directory,
+                                    struct error *err)
+{
+    return directory_open(path, true, ret_directory, err);
+}
+
+const char *rocks_directory_path(const struct rocks_directory *directory)
+{
+    return directory->path;
 }
 
 void rocks_directory_close(struct rocks_directory *directory)

@@ -93,8 +93,14 @@ bool rocks_error(struct error *err, char *text, const char *doing);
 /* directory.c */
 NODISCARD bool rocks_directory_open(struct slice path, struct rocks_directory **ret_directory,
                                     struct error *err);
+/* The same for whoever replaces the store, which need not be there. */
+NODISCARD bool rocks_directory_open_for_reset(struct slice path,
+                                              struct rocks_directory **ret_directory,
+                                              struct error *err);
 void rocks_directory_close(struct rocks_directory *directory);
 CLEANUP_FN(struct rocks_directory *, rocks_directory_close)
+const char *rocks_directory_path(const struct rocks_directory *directory);
+NODISCARD bool rocks_directory_sync(const char *path, struct error *err);
 const char *rocks_directory_store(const struct rocks_directory *directory); /* path for RocksDB */
 /* Where files made for the store wait to be taken into it. */
 const char *rocks_directory_load(const struct rocks_directory *directory);
@@ -180,6 +186,13 @@ bool rocks_file_ingest(struct rocks_engine *rocks, const char *path, const char 
 bool rocks_range_size(struct engine *engine, uint32_t partition, struct engine_range range,
                       uint64_t *ret_bytes, struct error *err);
 bool rocks_backup(struct engine *engine, struct slice directory, struct error *err);
+
+/* reset.c */
+bool rocks_reset(struct slice url, struct slice copy, struct error *err);
+/* A directory with all it holds; none is fine. */
+NODISCARD bool rocks_tree_remove(const char *path, struct error *err);
+/* store.c: the directory that a rocksdb: URL names. ERROR_STORE_URL. */
+NODISCARD bool rocks_url_path(struct slice url, struct slice *ret_path, struct error *err);
 bool rocks_statistics(struct engine *engine, struct engine_statistics *ret_statistics,
                       struct error *err);
 bool rocks_upkeep(struct engine *engine, struct engine_upkeep *ret_upkeep);

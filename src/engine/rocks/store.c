@@ -282,11 +282,8 @@ static struct rocks_engine *rocks_new(const struct engine_driver *driver, struct
     return rocks;
 }
 
-static bool rocksdb_driver_open(struct slice url, const struct engine_options *options,
-                                struct engine **ret_engine, struct error *err)
+bool rocks_url_path(struct slice url, struct slice *ret_path, struct error *err)
 {
-    CLEANUP(rocks_close)
-    struct rocks_engine *rocks = rocks_new(&engine_driver_rocksdb, url, options);
     struct slice path = slice_skip(url, strlen("rocksdb:"));
 
     /* rocksdb:///var/lib/orrery is what people used to file: URLs write. */
@@ -297,6 +294,19 @@ static bool rocksdb_driver_open(struct slice url, const struct engine_options *o
                          "node url \"rocksdb:\" names no directory: write rocksdb:DIRECTORY");
     if (memchr(path.data, '\0', path.len))
         return error_set(err, ERROR_STORE_URL, "node url has a NUL byte in its directory");
+    *ret_path = path;
+    return true;
+}
+
+static bool rocksdb_driver_open(struct slice url, const struct engine_options *options,
+                                struct engine **ret_engine, struct error *err)
+{
+    CLEANUP(rocks_close)
+    struct rocks_engine *rocks = rocks_new(&engine_driver_rocksdb, url, options);
+    struct slice path;
+
+    if (!rocks_url_path(url, &path, err))
+        return false;
     if (!rocks_directory_open(path, &rocks->directory, err))
         return false;
     memcpy(rocks->engine.node_id, rocks_directory_node_id(rocks->directory),
@@ -338,6 +348,7 @@ static bool memory_driver_open(struct slice url, const struct engine_options *op
 const struct engine_driver engine_driver_rocksdb = {
     .scheme = "rocksdb",
     .open = rocksdb_driver_open,
+    .reset = rocks_reset,
     ROCKS_DRIVER_FUNCTIONS,
 };
 

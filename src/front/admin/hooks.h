@@ -28,6 +28,13 @@ struct admin_hooks {
      * certificate authority: name, NUL, length, 4 bytes big-endian, bytes, again and again. */
     void (*files)(void *context, struct buf *out);
 
+    /* Snapshots of all nodes: appends "boot" and "snapshots" as members of a JSON object; makes and
+     * drops one; and goes back to one, for which the server stops and begins again. */
+    bool (*snapshots)(void *context, struct buf *out, struct error *err);
+    bool (*snapshot_make)(void *context, struct slice name, struct error *err);
+    bool (*snapshot_drop)(void *context, struct slice name, struct error *err);
+    bool (*snapshot_reset)(void *context, struct slice name, struct error *err);
+
     /* The default account has other keys from now on: whoever keeps a copy makes it anew. */
     bool (*keys_changed)(void *context, struct error *err);
 };

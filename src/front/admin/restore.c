@@ -100,6 +100,8 @@ struct planned {
 struct plan {
     struct planned *list; /* in the arena */
     size_t count, capacity, bytes;
+    bool only;               /* items of the partition that are not in it go, */
+    struct slice after, end; /* but for those up to this key and behind that; empty: all */
 };
 
 static bool plan_add(struct plan *plan, struct planned planned, struct arena *arena,
@@ -117,8 +119,7 @@ static bool plan_add(struct plan *plan, struct planned planned, struct arena *ar
     plan->bytes += planned.document.len;
     if (plan->bytes > PLAN_BYTES_MAX || plan->count == PLAN_ITEMS_MAX)
         return error_set(err, ERROR_TOO_LARGE,
-                         "more than %d items or %d MB would be written in one commit: restore into "
-                         "a container of its own instead",
+                         "more than %d items or %d MB would be written in one commit",
                          PLAN_ITEMS_MAX, PLAN_BYTES_MAX >> 20);
     plan->list[plan->count++] = planned;
     return true;
@@ -133,12 +134,12 @@ static bool plan_has(const struct plan *plan, const struct document_names *names
     return false;
 }
 
-/* Those the partition has and the plan has not go, too. */
+/* Those the partition has between its bounds and the plan has not go, too. */
 static bool others_remove(struct transaction *transaction, const struct item_space *space,
                           const struct plan *plan, struct error *err)
 {
     const struct document_names *names = definition_names_of(space->definition);
-    struct transaction_page page = {.more = true};
+    struct transaction_page page = {.more = true, .position = plan->after};
 
     while (page.more) {
         if (!transaction_scan(transaction, page.position, 1000, true, &page, err))
@@ -146,6 +147,8 @@ static bool others_remove(struct transaction *transaction, const struct item_spa
         for (size_t i = 0; i < page.count; i++) {
             struct document_value id;
 
+            if (plan->end.len && slice_compare(page.items[i].key, plan->end) > 0)
+                return true;
             if (!identity_of(space, page.items[i].document, &id, err))
                 return false;
             if (!plan_has(plan, names, &id) &&
@@ -157,13 +160,13 @@ static bool others_remove(struct transaction *transaction, const struct item_spa
 }
 
 static bool plan_try(const struct item_space *space, struct slice logical, const struct plan *plan,
-                     bool only, struct arena *arena, struct error *err)
+                     struct arena *arena, struct error *err)
 {
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct item_scope scope = item_space_scope(space, logical);
 
     if (!transaction_begin(&scope, logical, arena, &transaction, err) ||
-        (only && !others_remove(transaction, space, plan, err)))
+        (plan->only && !others_remove(transaction, space, plan, err)))
         return false;
     for (size_t i = 0; i < plan->count; i++) {
         const struct planned *planned = &plan->list[i];
@@ -181,12 +184,12 @@ static bool plan_try(const struct item_space *space, struct slice logical, const
 }
 
 static bool plan_apply(const struct item_space *space, struct slice logical,
-                       const struct plan *plan, bool only, struct arena *arena, struct error *err)
+                       const struct plan *plan, struct arena *arena, struct error *err)
 {
     CLEANUP(item_space_release) struct item_space now = *space;
 
     now.renewed = false;
-    while (!plan_try(&now, logical, plan, only, arena, err))
+    while (!plan_try(&now, logical, plan, arena, err))
         if (!item_space_try_again(&now, err))
             return false;
     return true;
@@ -203,6 +206,46 @@ static bool key_read(struct admin_call *call, const struct item_space *space, st
     if (key.open)
         return error_set(err, ERROR_BAD_REQUEST, "name the whole partition key, with its suffix");
     *ret_logical = item_logical(definition, &key, call->arena);
+    return true;
+}
+
+/* A logical partition that is too large for one request comes in several, in the order of its keys,
+ * each one commit: with after=true the first document is the last one of the request before and
+ * only says where this one begins; with more=true others follow behind the last. */
+static bool plan_read(struct admin_call *call, const struct item_space *space, struct slice logical,
+                      const struct slice *documents, size_t count, struct plan *plan,
+                      struct error *err)
+{
+    const struct document_names *names = definition_names_of(space->definition);
+    bool after = slice_equal(admin_parameter(call, SLICE("after")), SLICE("true"));
+    bool more = slice_equal(admin_parameter(call, SLICE("more")), SLICE("true"));
+    struct slice last = SLICE_NONE;
+
+    if (count < (size_t)after + more)
+        return error_set(err, ERROR_BAD_REQUEST, "a bound of the documents is missing");
+    plan->only = true;
+    for (size_t i = 0; i < count; i++) {
+        struct planned planned = {.document = documents[i]};
+        struct partition_key own;
+        struct slice key;
+
+        if (!identity_of(space, documents[i], &planned.id, err) ||
+            !partition_key_derive(&space->definition->key, documents[i], NULL, call->arena, &own,
+                                  err))
+            return false;
+        if (!slice_equal(item_logical(&space->definition->key, &own, call->arena), logical))
+            return error_set(err, ERROR_BAD_REQUEST, "a document has another partition key");
+        key = item_key(names, logical, &planned.id, call->arena);
+        if ((after || more) && last.len && slice_compare(last, key) >= 0)
+            return error_set(err, ERROR_BAD_REQUEST, "the documents are not in the order of keys");
+        last = key;
+        if (after && i == 0)
+            plan->after = key;
+        else if (!plan_add(plan, planned, call->arena, err))
+            return false;
+    }
+    if (more)
+        plan->end = last;
     return true;
 }
 
@@ -225,21 +268,9 @@ bool admin_restore_items(struct admin_call *call, struct error *err)
         if (!items_put(call, &space, documents, count, err))
             return false;
     } else {
-        if (!key_read(call, &space, key, &logical, err))
-            return false;
-        for (size_t i = 0; i < count; i++) {
-            struct planned planned = {.document = documents[i]};
-            struct partition_key own;
-
-            if (!identity_of(&space, documents[i], &planned.id, err) ||
-                !partition_key_derive(&space.definition->key, documents[i], NULL, call->arena, &own,
-                                      err) ||
-                !plan_add(&plan, planned, call->arena, err))
-                return false;
-            if (!slice_equal(item_logical(&space.definition->key, &own, call->arena), logical))
-                return error_set(err, ERROR_BAD_REQUEST, "a document has another partition key");
-        }
-        if (!plan_apply(&space, logical, &plan, true, call->arena, err))
+        if (!key_read(call, &space, key, &logical, err) ||
+            !plan_read(call, &space, logical, documents, count, &plan, err) ||
+            !plan_apply(&space, logical, &plan, call->arena, err))
             return false;
     }
     buf_printf(&call->body, "{\"written\":%zu}", count);
@@ -434,8 +465,8 @@ bool admin_rewind(struct admin_call *call, struct error *err)
         return false;
     if (other)
         target = container_space(other, call->services->clock, call->services->gates);
-    if (!rewind.dry_run && plan.count &&
-        !plan_apply(&target, logical, &plan, other != NULL, call->arena, err))
+    plan.only = other != NULL;
+    if (!rewind.dry_run && plan.count && !plan_apply(&target, logical, &plan, call->arena, err))
         return false;
     rewind_answer(call, &rewind, &plan);
     return true;

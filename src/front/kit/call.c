@@ -3,6 +3,7 @@
 #include "engine/reader.h"
 #include "front/front.h"
 #include "front/owner.h"
+#include "maintain/pauses.h"
 
 #include <time.h>
 
@@ -48,8 +49,18 @@ static void call_tell(struct front_call *call, bool fine, const struct error *er
     observer_tell(call->services->observer, &request, fine ? ERROR_NONE : err->code);
 }
 
+/* Whoever waits for something to happen is not under way: it begins again. */
+void front_call_leave(struct front_call *call)
+{
+    pauses_leave(call->services->pauses, call->entered);
+    call->entered = 0;
+}
+
 void front_call_finish(struct front_call *call, bool fine, const struct error *err)
 {
+    front_call_leave(call);
+    if (!fine && pause_is_told(err) && !call->wait_ms)
+        call->wait_ms = PAUSE_WAIT_MS;
     call->ended_ns = clock_monotonic_ns();
     if (call->services->observer && call->kind->describe)
         call_tell(call, fine, err);
@@ -98,6 +109,7 @@ static void call_park(struct front_call *call)
     void (*park)(struct front_call * call) = call->park;
 
     call->park = NULL;
+    front_call_leave(call);
     front_owner_let_go(call->owner, call->held);
     call->held = 0;
     park(call);
@@ -126,6 +138,8 @@ void front_call_move(struct front_call *call)
     struct error err;
 
     assert(call->kept);
+    if (!call->entered)
+        call->entered = pauses_enter(call->services->pauses);
     call->transport->restart(call);
     call->cold = false;
     call->work = (struct net_work){
@@ -139,6 +153,7 @@ void front_call_run(struct front_call *call, bool blocks)
     bool fine, pending = false;
     struct error err;
 
+    call->entered = pauses_enter(call->services->pauses);
     if (!blocks) {
         call->pending = &pending;
         fine = call->kind->run(call, &err);

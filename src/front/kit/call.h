@@ -80,7 +80,8 @@ struct front_call {
      * to put the call somewhere from where it is moved again, once; what was returned counts for
      * nothing. */
     void (*park)(struct front_call *call);
-    bool kept; /* the request's bytes are in the arena */
+    bool kept;       /* the request's bytes are in the arena */
+    uint8_t entered; /* of pauses_enter: it is under way */
     int64_t charge_cru;
     int64_t wait_ms;          /* of a refusal for lack of throughput */
     uint64_t ended_ns;        /* of clock_monotonic_ns, set by front_call_finish */
@@ -110,6 +111,10 @@ static inline void front_call_observe(struct front_call *call, const struct cont
 {
     call->observed.container = container_info(container)->number;
 }
+
+/* It is no longer one of those that a pause waits for: it waits itself, and will neither read nor
+ * write. */
+void front_call_leave(struct front_call *call);
 
 /* Ends the call: answers with what it has gathered, or with the error. From any thread. */
 void front_call_finish(struct front_call *call, bool fine, const struct error *err);

@@ -81,6 +81,18 @@ void front_queries_metrics(const struct front_queries *queries,
     query_spill_metrics(queries->spill, ret_metrics);
 }
 
+void front_query_observe(struct observed *observed, const struct query_metrics *metrics)
+{
+    struct observed_reads *reads = &observed->reads;
+
+    reads->queries++;
+    reads->items += metrics->items_loaded;
+    reads->index_entries += metrics->index_entries;
+    reads->index_lookups += metrics->index_lookups;
+    reads->partitions += metrics->partitions;
+    reads->rows += metrics->rows;
+}
+
 bool front_query_run(const struct front_call *call, const struct query_plan *plan,
                      struct query_request *request, struct query_page *ret_page, struct error *err)
 {

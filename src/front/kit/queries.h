@@ -43,6 +43,9 @@ struct front_plans *front_queries_plans(const struct front_queries *queries); /*
 void front_queries_metrics(const struct front_queries *queries,
                            struct query_spill_metrics *ret_metrics);
 
+/* What a page took, for those who are told of the request. */
+void front_query_observe(struct observed *observed, const struct query_metrics *metrics);
+
 /* Runs one page of a query for a call, with what the call and the server have for it: budgets,
  * times, memory, helpers, cache and spill store. What it selects, the rows of a page and who takes
  * them is the front's; a deadline in the request holds where it is earlier than the server's. As

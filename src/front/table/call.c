@@ -107,10 +107,9 @@ bool table_space_open(struct table_call *call, struct slice name, struct table_s
         container_unref(container);
         return false;
     }
-    *ret_space = (struct table_space){
-        .container = container,
-        .name = container_info(container)->id,
-        .space = container_space(container, call->services->clock, call->services->gates)};
+    *ret_space = (struct table_space){.container = container,
+                                      .name = container_info(container)->id,
+                                      .space = front_space(call->services, container)};
     /* keys have limits of their own here, in characters and not in bytes */
     ret_space->space.id_bytes_max = 0;
     return true;

@@ -321,6 +321,7 @@ static bool page_run(struct querying *q, struct buf *lines, struct error *err)
                                           .attempt = table_call_attempt(call, done ? NULL : err)});
     if (!done)
         return false;
+    front_query_observe(&call->observed, &page.metrics);
     if (page.continuation.len)
         continuation_answer(q, page.continuation, lines);
     return true;

@@ -234,6 +234,25 @@ static void target_cut(const struct query_spans *spans, const struct query_targe
     }
 }
 
+/* May all of it be read? Whoever asks for several keys one of which is paused is refused: without
+ * it the answer would be wrong. */
+static bool target_admits(const struct query_spans *spans, const struct query_target *target,
+                          struct error *err)
+{
+    const struct item_space *space = spans->request->space;
+    size_t first, count;
+
+    if (target->logical.len)
+        return item_space_admits(space, target->logical, err);
+    if (!space->holds || !atomic_load_explicit(&space->holds->count, memory_order_relaxed))
+        return true;
+    count = query_spans_overlap(spans, target->range, &first);
+    for (size_t i = first; i < first + count; i++)
+        if (!item_space_admits_range(space, spans->list[i].span, target->range, err))
+            return false;
+    return true;
+}
+
 bool query_targets_serve(struct query_spans *spans, struct query_targets *targets,
                          struct arena *arena, struct error *err)
 {
@@ -241,8 +260,7 @@ bool query_targets_serve(struct query_spans *spans, struct query_targets *target
     size_t count = 0;
 
     for (size_t i = 0; i < targets->count; i++)
-        if (targets->list[i].logical.len &&
-            !item_space_admits(spans->request->space, targets->list[i].logical, err))
+        if (!target_admits(spans, &targets->list[i], err))
             return false;
     for (size_t i = 0; i < targets->count; i++)
         target_look(spans, &targets->list[i], err);

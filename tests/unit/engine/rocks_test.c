@@ -13,7 +13,7 @@
 
 struct fixture {
     struct scratch scratch;
-    char directory[200], url[220];
+    char directory[200], url[220], copy[200];
     struct arena *arena;
 };
 
@@ -507,6 +507,105 @@ static void a_full_memory_node_says_so_and_still_takes_deletes(void **state UNUS
     assert_ok(write_number(engine, 1, 10000, &err), &err);
 }
 
+/* --- Going back to a copy ----------------------------------------------------------------------
+ */
+
+static bool has_number(struct fixture *fixture, uint32_t number)
+{
+    CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+    struct engine_value value;
+    struct error err;
+    uint8_t key[4];
+
+    bytes_put_be32(key, number);
+    assert_ok(engine_get(engine, NULL, 1, slice_of(key, sizeof key), ENGINE_READ_ANY,
+                         fixture->arena, &value, &err),
+              &err);
+    return value.found == ENGINE_FOUND;
+}
+
+/* A node with ten numbers, of which a copy is made, and one more. Closed. */
+static const char *copy_make(struct fixture *fixture)
+{
+    const char *copy = fixture->copy;
+    struct engine *engine;
+    struct error err;
+
+    snprintf(fixture->copy, sizeof fixture->copy, "%s", scratch_path(&fixture->scratch, "copy"));
+    node_make(fixture, 10, 1000);
+    engine = open_node(fixture->url);
+    assert_ok(engine_backup(engine, slice_of_text(copy), &err), &err);
+    assert_ok(write_number(engine, 10, 1000, &err), &err);
+    engine_close(engine);
+    assert_true(has_number(fixture, 10));
+    return copy;
+}
+
+static void assert_reset(struct fixture *fixture, const char *copy)
+{
+    struct error err;
+
+    assert_ok(engine_reset(slice_of_text(fixture->url), slice_of_text(copy), &err), &err);
+    assert_true(has_number(fixture, 9));
+    assert_false(has_number(fixture, 10));
+}
+
+static void more_write(struct fixture *fixture)
+{
+    CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+    struct error err;
+
+    assert_ok(write_number(engine, 10, 1000, &err), &err);
+}
+
+static void a_closed_node_becomes_its_copy_again_and_again(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *copy = copy_make(fixture);
+    struct engine *engine;
+    struct error err;
+
+    assert_reset(fixture, copy);
+    more_write(fixture);
+    assert_reset(fixture, copy);
+    engine = open_node(fixture->url);
+    assert_fails(engine_reset(slice_of_text(fixture->url), slice_of_text(copy), &err), &err,
+                 ERROR_STORE_IN_USE);
+    engine_close(engine);
+    assert_fails(engine_reset(slice_of_text(fixture->url),
+                              slice_of_text(scratch_path(&fixture->scratch, "none")), &err),
+                 &err, ERROR_NOT_FOUND);
+    assert_fails(engine_reset(SLICE("memory:"), slice_of_text(copy), &err), &err,
+                 ERROR_NOT_SUPPORTED);
+    assert_true(has_number(fixture, 9));
+}
+
+/* As a crash leaves it: before the stores are exchanged, between the two renames, behind them. */
+static void a_reset_that_was_cut_off_is_completed_by_another(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *copy = copy_make(fixture);
+    char store[300], fresh[300], past[300], junk[320];
+
+    snprintf(store, sizeof store, "%s/store", fixture->directory);
+    snprintf(fresh, sizeof fresh, "%s/store.fresh", fixture->directory);
+    snprintf(past, sizeof past, "%s/store.past", fixture->directory);
+    snprintf(junk, sizeof junk, "%s/000001.sst", fresh);
+    assert_int_equal(mkdir(fresh, 0700), 0);
+    file_write(junk, "half of a table");
+    assert_reset(fixture, copy);
+    more_write(fixture);
+    assert_int_equal(rename(store, fresh), 0); /* what would have been the fresh one */
+    assert_int_equal(mkdir(past, 0700), 0);
+    assert_ok(engine_reset(slice_of_text(fixture->url), slice_of_text(copy), &(struct error){0}),
+              &(struct error){0});
+    assert_true(has_number(fixture, 10)); /* it was taken for complete, and not made anew */
+    assert_int_equal(mkdir(past, 0700), 0);
+    assert_reset(fixture, copy);
+    assert_int_equal(access(past, F_OK), -1);
+    assert_int_equal(access(fresh, F_OK), -1);
+}
+
 #define ROCKS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -529,6 +628,8 @@ int main(void)
         ROCKS_TEST(a_mark_that_is_behind_or_broken_says_nothing),
         ROCKS_TEST(damage_in_a_data_file_is_seen_when_it_is_read),
         ROCKS_TEST(a_full_memory_node_says_so_and_still_takes_deletes),
+        ROCKS_TEST(a_closed_node_becomes_its_copy_again_and_again),
+        ROCKS_TEST(a_reset_that_was_cut_off_is_completed_by_another),
     };
     return cmocka_run_group_tests_name("engine/rocks", tests, NULL, NULL);
 }

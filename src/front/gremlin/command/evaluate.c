@@ -492,12 +492,26 @@ static bool ends_transaction(const struct gremlin_evaluation *e)
     return e->asked->op == GREMLIN_OP_BYTECODE && transaction_is_asked(e->asked->traversal, &what);
 }
 
+/* A transaction of the session has figures of requests before this one: they were told with them.
+ */
+static void observe(struct gremlin_evaluation *e, const struct gremlin_graph_figures *before,
+                    const struct gremlin_graph_figures *now)
+{
+    e->call->observed.reads = (struct observed_reads){
+        .queries = now->reads - before->reads,
+        .items = now->items - before->items,
+        .index_entries = now->index_entries - before->index_entries,
+        .partitions = now->partitions - before->partitions,
+        .rows = e->answering->results,
+    };
+}
+
 /* Within a transaction of the session, which others of its requests go on with. */
 static bool run_within(struct gremlin_evaluation *e, const struct gremlin_graph_options *options,
                        struct error *err)
 {
     struct gremlin_transaction *transaction = &e->session->transaction;
-    struct gremlin_graph_figures figures;
+    struct gremlin_graph_figures before, figures;
     bool fine;
 
     if ((!ends_transaction(e) && gremlin_transaction_is_long(transaction, err)) ||
@@ -507,9 +521,11 @@ static bool run_within(struct gremlin_evaluation *e, const struct gremlin_graph_
     gremlin_graph_enter(e->graph, e->call);
     gremlin_graph_set_deadline(e->graph, e->deadline_ms);
     /* what requests before it took was told with them */
-    e->call->charge_cru = -gremlin_graph_figures(e->graph).charge_cru;
+    before = gremlin_graph_figures(e->graph);
+    e->call->charge_cru = -before.charge_cru;
     fine = code_run(e, err);
     figures = gremlin_graph_figures(e->graph);
+    observe(e, &before, &figures);
     e->call->charge_cru += figures.charge_cru;
     e->answering->charge_cru = e->call->charge_cru;
     e->answering->wait_ms = figures.wait_ms;
@@ -558,6 +574,7 @@ static bool run_by_itself(struct gremlin_evaluation *e, const struct gremlin_gra
     gremlin_graph_set_paid(e->graph, e->tried_reads);
     fine = run_alone(e, err);
     figures = gremlin_graph_figures(e->graph);
+    observe(e, &(struct gremlin_graph_figures){0}, &figures);
     e->call->charge_cru += figures.charge_cru + e->tried_cru;
     if (!e->call->may_block)
         e->tried_reads = figures.charged;

@@ -107,8 +107,8 @@ bool gremlin_target_open(struct front_call *call, const struct gremlin_target *t
         return missing(target, err);
     }
     front_call_observe(call, container);
-    /* what a script does is not known before it is run: it may write */
-    if (!pauses_check(call->services->pauses, container, true, &call->wait_ms, err)) {
+    /* what a script does is not known before it is run: what it writes is asked for then */
+    if (!pauses_check(call->services->pauses, container, false, &call->wait_ms, err)) {
         container_unref(container);
         return false;
     }

@@ -87,8 +87,7 @@ bool gremlin_graph_new(const struct gremlin_graph_options *options,
     graph->options = *options;
     (void)container_ref(options->container);
     graph->arena = arena_new();
-    graph->space =
-        container_space(options->container, options->services->clock, options->services->gates);
+    graph->space = front_space(options->services, options->container);
     graph->rid = container_rid(options->container);
     graph->moment = (struct front_moment){moment_take, graph};
     graph->left = (struct view_bound){GREMLIN_SHORT_STEPS, GREMLIN_SHORT_BYTES};

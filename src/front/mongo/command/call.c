@@ -135,7 +135,7 @@ static bool pending_refuse(const struct mongo_call *call, const struct container
 static bool collection_take(const struct mongo_call *call, struct container *container,
                             struct mongo_collection *ret_collection, struct error *err)
 {
-    int64_t wait_ms; /* the message says it */
+    int64_t wait_ms; /* the message says until when */
 
     if (call->transact && !mongo_transact_pin(call, &container, err)) {
         container_unref(container);
@@ -156,9 +156,8 @@ static bool collection_take(const struct mongo_call *call, struct container *con
         container_unref(container);
         return false;
     }
-    *ret_collection = (struct mongo_collection){
-        .container = container,
-        .space = container_space(container, call->services->clock, call->services->gates)};
+    *ret_collection = (struct mongo_collection){.container = container,
+                                                .space = front_space(call->services, container)};
     if (!mongo_terms_of(container, &ret_collection->terms, err)) {
         container_unref(container);
         *ret_collection = (struct mongo_collection){0};

@@ -440,6 +440,7 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     if (!fine && page->continuation.len && err->code == ERROR_BAD_REQUEST)
         return plan_killed(err);
     if (fine) {
+        front_query_observe(call->seen, &done.metrics);
         page->continuation = done.continuation;
         page->explained = done.explain;
         page->metrics = done.metrics;

@@ -205,8 +205,7 @@ static struct pinned *pinned_find(const struct mongo_transact *transact,
 static bool begin(const struct mongo_call *call, struct container *container, struct error *err)
 {
     struct mongo_transact *transact = call->transact;
-    struct item_space space =
-        container_space(container, call->services->clock, call->services->gates);
+    struct item_space space = front_space(call->services, container);
     size_t count;
     const struct partition_span *spans = partition_map_spans(space.map, &count);
     struct item_scope scope = item_space_span_scope(&space, &spans[0]);

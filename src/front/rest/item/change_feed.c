@@ -298,9 +298,10 @@ bool rest_items_changes(struct rest_call *call, struct error *err)
 
     if (!rest_items_open(call, &items, err) || !mode_find(call, &r.request.mode, err) ||
         !rest_feed_target(call, &items, &r.target, err) || !rest_feed_whole(&r.target, err) ||
-        !former_check(&r, err) || !rest_feed_page_size(call, &r.request.changes_max, err) ||
-        !span_find(&r, err) || !position_find(&r, err) ||
-        !rest_items_metered(call, &r.metered, err) || !rest_feed_hold(call, err))
+        !rest_feed_admits(&items, &r.target, err) || !former_check(&r, err) ||
+        !rest_feed_page_size(call, &r.request.changes_max, err) || !span_find(&r, err) ||
+        !position_find(&r, err) || !rest_items_metered(call, &r.metered, err) ||
+        !rest_feed_hold(call, err))
         return false;
     /* Where to begin was found at the primary: positions are the same everywhere. One that is ahead
      * of a standby finds nothing there, and stays. */

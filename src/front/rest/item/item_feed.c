@@ -173,7 +173,7 @@ bool rest_items_list(struct rest_call *call, struct error *err)
         return false;
     rest_items_look(call, &items);
     if (!rest_feed_target(call, &items, &reading.target, err) ||
-        !rest_feed_whole(&reading.target, err) ||
+        !rest_feed_whole(&reading.target, err) || !rest_feed_admits(&items, &reading.target, err) ||
         !rest_feed_page_size(call, &reading.items_max, err) ||
         !rest_continuation_limit_check(call, err) ||
         !rest_items_metered(call, &reading.metered, err) || !position_find(&reading, err) ||

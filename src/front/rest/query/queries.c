@@ -495,23 +495,9 @@ static void missing_answer(struct rest_call *call, const struct query_page *page
     rest_answer_header(call, SLICE("x-orrery-missing-partitions"), buf_slice(&list));
 }
 
-/* How the page came about, for logs and traces. */
-static struct slice plan_words(const struct query_page *page, struct arena *arena)
-{
-    const struct query_metrics *m = &page->metrics;
-
-    return arena_printf(arena,
-                        "%s: %llu items read, %llu index entries, %llu lookups, %u partitions, "
-                        "%llu rows",
-                        m->index_entries || m->index_lookups ? "index" : "scan",
-                        (unsigned long long)m->items_loaded, (unsigned long long)m->index_entries,
-                        (unsigned long long)m->index_lookups, m->partitions,
-                        (unsigned long long)m->rows);
-}
-
 static void page_answer(struct querying *q, const struct query_page *page)
 {
-    q->call->observed.plan = plan_words(page, q->call->arena);
+    front_query_observe(&q->call->observed, &page->metrics);
     missing_answer(q->call, page);
     rest_feed_end(q->call, q->rows);
     rest_query_explain(q->call, page);

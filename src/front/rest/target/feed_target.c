@@ -118,6 +118,19 @@ bool rest_feed_whole(const struct rest_feed_target *target, struct error *err)
                "a feed of a partition key needs its suffix too; a query can do with the base");
 }
 
+bool rest_feed_admits(const struct rest_items *items, const struct rest_feed_target *target,
+                      struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans =
+        partition_map_overlap(items->space.map, target->range, &count);
+
+    for (size_t i = 0; i < count && !target->keyed; i++)
+        if (!item_space_admits_range(&items->space, &spans[i], target->range, err))
+            return false;
+    return true;
+}
+
 bool rest_feed_page_size(const struct rest_call *call, size_t *ret_items, struct error *err)
 {
     struct slice text = rest_call_header(call, REST_HEADER_MAX_ITEM_COUNT);

@@ -29,6 +29,11 @@ NODISCARD bool rest_feed_target(struct rest_call *call, const struct rest_items 
 /* ERROR_NOT_SUPPORTED: the key is open; only queries look at several logical partitions at once. */
 NODISCARD bool rest_feed_whole(const struct rest_feed_target *target, struct error *err);
 
+/* A feed of several keys one of which is paused is refused: whoever reads on would miss it. Queries
+ * look at what they really read. ERROR_PAUSED. */
+NODISCARD bool rest_feed_admits(const struct rest_items *items,
+                                const struct rest_feed_target *target, struct error *err);
+
 /* The span of x-ms-documentdb-partitionkeyrangeid, which is there. ERROR_RANGE_GONE. */
 NODISCARD bool rest_feed_span(struct rest_call *call, const struct rest_items *items,
                               const struct partition_span **ret_span, struct error *err);

@@ -33,7 +33,7 @@ bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struc
     if (!consistency_of(call, &items.level, err) ||
         !rest_call_container(call, &items.container, err))
         return false;
-    items.space = container_space(items.container, call->services->clock, call->services->gates);
+    items.space = front_space(call->services, items.container);
     database =
         rid_format(rid_of_database(container_database_number(items.container)), database_text);
     items.self = arena_join(call->arena,
