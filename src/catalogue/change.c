@@ -174,7 +174,9 @@ void catalogue_change_tell_database_dropped(struct catalogue_change *change,
         const struct container *container = catalogue_state_container(database->state.children[i]);
         struct history_origin origin = container_history(container);
 
-        if (!origin.kept)
+        if (!origin.kept ||
+            is_withheld(change, container,
+                        &(struct history_record){.kind = HISTORY_DROP, .origin = origin}))
             continue;
         (void)telling_add(change, HISTORY_DROP, origin, SLICE_NONE);
         of_database = origin;

@@ -191,13 +191,13 @@ static void append_int64(struct buf *buf, struct slice key, int64_t number)
     append_wrapped(buf, key, SLICE("$numberLong"), text);
 }
 
-static void append_document(struct buf *buf, struct slice document)
+static void append_document(struct buf *buf, struct slice document, bool array)
 {
     CLEANUP(arena_free) struct arena *arena = NULL;
     const struct slice *names = NULL;
     struct document_iter iter;
 
-    if (names_are_odd(document)) {
+    if (!array && names_are_odd(document)) {
         arena = arena_new();
         names = document_extended_names(document, arena);
     }
@@ -214,7 +214,7 @@ static void append_scoped(struct buf *buf, struct slice key, const struct docume
 
     buf_init(&scope, SIZE_MAX);
     begin = document_begin(&scope);
-    append_document(&scope, value->scoped.scope);
+    append_document(&scope, value->scoped.scope, false);
     document_end(&scope, begin);
     shown.scoped.scope = buf_slice(&scope);
     document_append(buf, key, &shown);
@@ -235,7 +235,7 @@ void document_extended_append(struct buf *buf, struct slice key, const struct do
     case DOCUMENT_ARRAY:
         begin = value->type == DOCUMENT_OBJECT ? document_append_object_begin(buf, key)
                                                : document_append_array_begin(buf, key);
-        append_document(buf, value->document);
+        append_document(buf, value->document, value->type == DOCUMENT_ARRAY);
         document_end(buf, begin);
         return;
     case DOCUMENT_CODE_WITH_SCOPE:

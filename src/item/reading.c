@@ -167,7 +167,10 @@ struct item_reading *item_reading_begin(struct item_space *space,
     struct item_reading *reading;
 
     assert(!space->reading);
-    if (options->level == ITEM_STRONG || space->since_ms == INT64_MAX)
+    /* A client that sends no token may have written all the same: it is not known what it has to
+     * see. */
+    if (options->level == ITEM_STRONG || space->since_ms == INT64_MAX ||
+        (options->level == ITEM_SESSION && !options->token_count))
         return NULL;
     reading = MEMORY_NEW(struct item_reading);
     reading->space = *space;

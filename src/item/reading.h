@@ -7,7 +7,7 @@
  *     Strong            the primary
  *     BoundedStaleness  no older than so many ms, and no more than so many commits of the physical
  *                       partition behind what is acknowledged
- *     Session           has every write that the request's tokens name
+ *     Session           has every write that the request's tokens name; without any, the primary
  *     ConsistentPrefix  what was acknowledged up to some commit, and nothing else
  *     Eventual          the same: a standby has no other states to show
  *

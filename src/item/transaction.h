@@ -207,6 +207,8 @@ struct transaction_work transaction_work(const struct transaction *transaction);
  * a place, borrowed until then. Nothing is told of a transaction without writes. */
 void transaction_tell(struct transaction *transaction, const struct history_record *records,
                       size_t count);
+/* After the commit: were they told? Not where its writes came to nothing. */
+bool transaction_has_told(const struct transaction *transaction);
 
 /* Checks unique keys, builds the operations and commits; blocks. ERROR_CONFLICT, ERROR_UNIQUE_KEY,
  * ERROR_LOGICAL_PARTITION_FULL and what group commit may answer. Without writes it succeeds. */

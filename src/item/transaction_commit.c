@@ -337,6 +337,11 @@ void transaction_tell(struct transaction *transaction, const struct history_reco
     transaction->told_count = count;
 }
 
+bool transaction_has_told(const struct transaction *transaction)
+{
+    return transaction->told_ops;
+}
+
 /* Of containers: by their origin they stand before all items of the same commit. */
 static void told_encode(struct transaction *transaction, struct engine_op *ops)
 {

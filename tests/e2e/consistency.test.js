@@ -308,3 +308,35 @@ test('Gremlin: a traversal that only reads may ask for a weaker level', async (t
   assert.equal(both.first(), 3, 'what writes reads from the primary');
   await assert.rejects(count(".with('consistencyLevel', 'Sometimes')"), /no such consistency level/);
 });
+
+test('a change feed is read from a standby without a gap, and waits where the standby is behind', async (t) => {
+  const { standby, server } = await pair(t);
+  const items = await containerOf(t, server);
+  const changes = async (level, etag) => {
+    const answer = await signed(server, 'GET', '/dbs/d/colls/c/docs', { headers: {
+      'a-im': 'Incremental feed', 'x-ms-documentdb-partitionkey': '["p"]', 'x-ms-consistency-level': level,
+      ...(etag ? { 'if-none-match': etag } : {}) } });
+    return { status: answer.status, etag: answer.headers.etag, ids: answer.json?.Documents?.map(({ id }) => id) ?? [],
+      standby: /^a\/standby/.test(answer.headers['x-orrery-served-by']) };
+  };
+  for (const id of ['1', '2', '3']) await items.items.create({ id, pk: 'p' });
+  const first = await until(async () => { const seen = await changes('Eventual'); return seen.standby && seen.ids.length === 3 && seen; });
+  assert.deepEqual(first.ids, ['1', '2', '3']);
+  await freeze(standby);
+  for (const id of ['4', '5', '6']) await items.items.create({ id, pk: 'p' });
+  assert.deepEqual(await changes('Eventual', first.etag), { status: 304, etag: first.etag, ids: [], standby: true });
+  const strong = await changes('Strong', first.etag);
+  assert.deepEqual([strong.ids, strong.standby], [['4', '5', '6'], false]);
+  assert.deepEqual(await changes('Eventual', strong.etag), { status: 304, etag: strong.etag, ids: [], standby: true },
+    'a position ahead of the standby stays');
+  thaw(standby);
+  const seen = [];
+  let etag = first.etag;
+  await until(async () => {
+    const page = await changes('Eventual', etag);
+    seen.push(...page.ids);
+    etag = page.etag;
+    return seen.length >= 3;
+  });
+  assert.deepEqual(seen, ['4', '5', '6']);
+});

@@ -47,7 +47,7 @@ const graphs = ['modern', 'crew', 'empty'];
 
 const ways = [
   { name: 'one partition', database: 'one' },
-  { name: 'eight partitions', database: 'eight', key: '/name', throughput: 80000 },
+  { name: 'eight partitions', database: 'eight', key: '/name', throughput: 800000 },
 ];
 
 const modes = [
@@ -96,7 +96,7 @@ test('there are a thousand cases, and nearly all can be sent as bytecode too', (
 });
 
 test('cases hold as scripts and as bytecode, over one partition and over eight', async (t) => {
-  const server = await Server.start(t, ['--dev']);
+  const server = await Server.start(t, ['--dev', '--set', 'partition.ru_max=100000']);
   for (const way of ways) {
     await signed(server, 'POST', '/dbs', { body: { id: way.database } });
     const clients = {};

@@ -32,11 +32,11 @@ function randomCase(chance, graph, model) {
 
 const ways = [
   { name: 'one partition', database: 'one' },
-  { name: 'eight partitions', database: 'eight', key: '/name', throughput: 80000 },
+  { name: 'eight partitions', database: 'eight', key: '/name', throughput: 800000 },
 ];
 
 test(`${wanted} random traversals give what the evaluator in memory gives`, async (t) => {
-  const server = await Server.start(t, ['--dev']);
+  const server = await Server.start(t, ['--dev', '--set', 'partition.ru_max=100000']);
   const clients = [];
   for (const way of ways) {
     await signed(server, 'POST', '/dbs', { body: { id: way.database } });

@@ -388,6 +388,10 @@ struct metered_call mongo_call_metered(const struct mongo_call *call)
     struct item_reading_options options;
 
     mongo_preference_read(call, &options);
+    /* A preference for the primary, which drivers send unasked, says where to read and buys no
+     * other level than the account's. */
+    if (options.level == ITEM_STRONG)
+        options.level = call->services->consistency.level;
     return (struct metered_call){.strong = front_consistency_is_dear(options.level)};
 }
 

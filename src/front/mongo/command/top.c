@@ -105,6 +105,10 @@ bool mongo_top(struct mongo_call *call, struct error *err)
                 figures_read(observer_figures(observer), container_info(container)->number,
                              &counts))
                 counts_append(&call->reply, ns, &counts);
+            if (call->reply.len > MONGO_BSON_BYTES_MAX)
+                return mongo_error_set(err, MONGO_BSON_OBJECT_TOO_LARGE,
+                                       "the account has more collections than a reply takes: "
+                                       "/metrics has them all");
         }
     }
     document_end(&call->reply, totals);

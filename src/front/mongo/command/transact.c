@@ -386,7 +386,7 @@ bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *trans
         charge(call, transact->transaction);
     }
     made_publish(transact);
-    if (!writes)
+    if (!writes || !transaction_has_told(transact->transaction))
         made_tell(call, told, told_count);
     return true;
 }

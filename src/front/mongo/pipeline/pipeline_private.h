@@ -26,9 +26,8 @@ enum {
 };
 
 enum {
-    PIPELINE_NESTING_MAX = 20,   /* of $lookup in $lookup */
-    PIPELINE_CHAIN_MAX = 4000,   /* stages of the core in all */
-    PIPELINE_TOO_LONG = 7749501, /* MongoDB's code for it */
+    PIPELINE_NESTING_MAX = 20, /* of $lookup in $lookup */
+    PIPELINE_CHAIN_MAX = 4000, /* stages of the core in all */
 };
 
 /* What all pipelines of a plan have in common. */
