@@ -699,13 +699,16 @@ static void readers_never_see_half_a_batch(void **state)
     atomic_bool stop = false;
     struct pair_writer writers[] = {{store, 1, 1, &stop}, {store, 2, 5, &stop}};
     struct thread threads[ARRAY_LEN(writers)];
+    /* What is kept in memory for readers makes it a matter of microseconds, so it is tried often
+     * where reading is not a round trip. */
+    int rounds = subject->has_snapshot_deadline ? 200 : 20000;
     struct error err;
 
     WRITE(store, 1, 1, put("left", "0"), put("right", "0"));
     WRITE(store, 2, 5, put("left", "0"), put("right", "0"));
     for (size_t i = 0; i < ARRAY_LEN(writers); i++)
         thread_start(&threads[i], "pair writer", pair_write, &writers[i]);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < rounds; round++) {
         uint32_t partition = round % 2 ? 1 : 2;
         struct slice keys[] = {SLICE("left"), SLICE("right")};
         struct engine_value values[2];

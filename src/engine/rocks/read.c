@@ -136,6 +136,18 @@ static bool keys_are_sorted(const struct slice *keys, size_t count)
     return true;
 }
 
+/* A question for several keys. */
+struct multi {
+    struct rocks_engine *rocks;
+    struct engine_snapshot *snapshot; /* NULL: as of now */
+    uint32_t partition;
+    const struct slice *keys;
+    size_t count;
+    enum engine_reach reach;
+    struct arena *arena;
+    struct engine_value *ret_values;
+};
+
 /* Keys that are asked of RocksDB, and where their values belong. */
 struct missed {
     const char **keys;
@@ -144,34 +156,67 @@ struct missed {
     size_t count;
 };
 
-/* What was kept is taken; the rest is left over. */
-static struct missed multi_recall(struct rocks_engine *rocks, uint64_t moment, uint32_t partition,
-                                  const struct slice *keys, size_t count, struct arena *arena,
-                                  struct engine_value *ret_values)
+static struct missed missed_none(const struct multi *multi)
 {
-    struct missed missed = {.keys = ARENA_ARRAY(arena, const char *, count),
-                            .key_lens = ARENA_ARRAY(arena, size_t, count),
-                            .places = ARENA_ARRAY(arena, size_t, count),
-                            .seen = ARENA_ARRAY(arena, struct rocks_recall_seen, count)};
+    return (struct missed){.keys = ARENA_ARRAY(multi->arena, const char *, multi->count),
+                           .key_lens = ARENA_ARRAY(multi->arena, size_t, multi->count),
+                           .places = ARENA_ARRAY(multi->arena, size_t, multi->count),
+                           .seen =
+                               ARENA_ARRAY(multi->arena, struct rocks_recall_seen, multi->count)};
+}
 
-    for (size_t i = 0; i < count; i++) {
-        size_t at = missed.count;
-        uint8_t *full;
+static void missed_add(const struct multi *multi, struct missed *missed, size_t place)
+{
+    struct slice key = multi->keys[place];
+    uint8_t *full = arena_alloc(multi->arena, ROCKS_PREFIX_LEN + key.len);
 
-        if (rocks_recall_find(rocks->recall, partition, keys[i], moment, arena,
-                              &ret_values[i].bytes, &missed.seen[at])) {
-            ret_values[i].found = ENGINE_FOUND;
-            continue;
-        }
-        full = arena_alloc(arena, ROCKS_PREFIX_LEN + keys[i].len);
-        bytes_put_be32(full, partition);
-        memcpy(full + ROCKS_PREFIX_LEN, keys[i].data, keys[i].len);
-        missed.keys[at] = (const char *)full;
-        missed.key_lens[at] = ROCKS_PREFIX_LEN + keys[i].len;
-        missed.places[at] = i;
-        missed.count++;
-    }
+    bytes_put_be32(full, multi->partition);
+    memcpy(full + ROCKS_PREFIX_LEN, key.data, key.len);
+    missed->keys[missed->count] = (const char *)full;
+    missed->key_lens[missed->count] = ROCKS_PREFIX_LEN + key.len;
+    missed->places[missed->count] = place;
+    missed->count++;
+}
+
+/* What was kept is taken; the rest is left over. */
+static struct missed multi_recall(const struct multi *multi)
+{
+    struct missed missed = missed_none(multi);
+    uint64_t moment = moment_of(multi->snapshot);
+
+    for (size_t i = 0; i < multi->count; i++)
+        if (rocks_recall_find(multi->rocks->recall, multi->partition, multi->keys[i], moment,
+                              multi->arena, &multi->ret_values[i].bytes,
+                              &missed.seen[missed.count]))
+            multi->ret_values[i].found = ENGINE_FOUND;
+        else
+            missed_add(multi, &missed, i);
     return missed;
+}
+
+static bool multi_ask(const struct multi *multi, const struct missed *missed, struct error *err)
+{
+    rocksdb_pinnableslice_t **pinned =
+        ARENA_ARRAY(multi->arena, rocksdb_pinnableslice_t *, missed->count);
+    char **failures = ARENA_ARRAY(multi->arena, char *, missed->count);
+    bool fine = true;
+
+    if (!missed->count)
+        return true;
+    rocksdb_batched_multi_get_cf(
+        multi->rocks->db, read_options(multi->rocks, multi->snapshot, multi->reach),
+        multi->rocks->family, missed->count, missed->keys, missed->key_lens, pinned, failures,
+        keys_are_sorted(multi->keys, multi->count));
+    /* Every result is taken, whatever became of the others, for each must be released. */
+    for (size_t i = 0; i < missed->count; i++) {
+        struct engine_value *value = &multi->ret_values[missed->places[i]];
+
+        fine = value_finish(failures[i], pinned[i], multi->arena, value, err) && fine;
+        if (fine && value->found == ENGINE_FOUND)
+            rocks_recall_keep(multi->rocks->recall, multi->partition,
+                              multi->keys[missed->places[i]], value->bytes, &missed->seen[i]);
+    }
+    return fine;
 }
 
 bool rocks_multi_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
@@ -179,26 +224,20 @@ bool rocks_multi_get(struct engine *engine, struct engine_snapshot *snapshot, ui
                      struct arena *arena, struct engine_value *ret_values, struct error *err)
 {
     struct rocks_engine *rocks = rocks_of(engine);
-    struct missed missed =
-        multi_recall(rocks, moment_of(snapshot), partition, keys, count, arena, ret_values);
-    rocksdb_pinnableslice_t **pinned = ARENA_ARRAY(arena, rocksdb_pinnableslice_t *, count);
-    char **failures = ARENA_ARRAY(arena, char *, count);
-    bool fine = true;
+    const struct multi multi = {rocks, snapshot, partition, keys, count, reach, arena, ret_values};
+    uint64_t writes = rocks_recall_writes(rocks->recall);
+    struct missed missed = multi_recall(&multi);
 
     atomic_fetch_add_explicit(&rocks->reads, count, memory_order_relaxed);
-    if (!missed.count)
+    if (!multi_ask(&multi, &missed, err))
+        return false;
+    if (snapshot || count == 1 || missed.count == count ||
+        rocks_recall_writes(rocks->recall) == writes)
         return true;
-    rocksdb_batched_multi_get_cf(rocks->db, read_options(rocks, snapshot, reach), rocks->family,
-                                 missed.count, missed.keys, missed.key_lens, pinned, failures,
-                                 keys_are_sorted(keys, count));
-    /* Every result is taken, whatever became of the others, for each must be released. */
-    for (size_t i = 0; i < missed.count; i++) {
-        struct engine_value *value = &ret_values[missed.places[i]];
-
-        fine = value_finish(failures[i], pinned[i], arena, value, err) && fine;
-        if (fine && value->found == ENGINE_FOUND)
-            rocks_recall_keep(rocks->recall, partition, keys[missed.places[i]], value->bytes,
-                              &missed.seen[i]);
-    }
-    return fine;
+    /* Something was written between two of the looks: they may be of two moments. */
+    missed = missed_none(&multi);
+    memset(missed.seen, 0, count * sizeof *missed.seen);
+    for (size_t i = 0; i < count; i++)
+        missed_add(&multi, &missed, i);
+    return multi_ask(&multi, &missed, err);
 }

@@ -18,6 +18,10 @@
  * as long as it is the last; of a lower one it is not known, and RocksDB is asked. What is read by
  * a snapshot is kept only if no write of its stripe has ended since that was numbered.
  *
+ * Several keys as of one moment, without a snapshot: they are looked for one by one, and the rest
+ * is asked of RocksDB. That is one moment, the one in which RocksDB was asked, if no write has
+ * hidden its keys since before the first look; else all are asked of RocksDB.
+ *
  * Most writes are of keys that nobody ever reads one by one (entries of indexes). Whoever opens the
  * store says how those begin that are, and all others are passed over without a look.
  *
@@ -81,6 +85,7 @@ struct rocks_recall {
     size_t shard_count;
     atomic_size_t shard_bytes_max;
     _Atomic uint64_t moment;                /* of the last snapshot */
+    _Atomic uint64_t writes;                /* that have hidden all their keys */
     bool recalls[256];                      /* keys with this first byte */
     atomic_size_t slots[SLOTS], slots_used; /* bytes by partition; how many are above 0 */
     struct shard shards[];
@@ -332,6 +337,14 @@ uint64_t rocks_recall_moment(struct rocks_recall *recall)
     return atomic_fetch_add(&recall->moment, 1) + 1;
 }
 
+/* A write counts when all its keys are hidden. One that is counted before the first look shows none
+ * of its keys here until RocksDB shows all of them; of one that is counted later a look may have
+ * found what was there before. */
+uint64_t rocks_recall_writes(const struct rocks_recall *recall)
+{
+    return atomic_load(&recall->writes);
+}
+
 bool rocks_recall_find(struct rocks_recall *recall, uint32_t partition, struct slice key,
                        uint64_t moment, struct arena *arena, struct slice *ret_value,
                        struct rocks_recall_seen *ret_seen)
@@ -460,6 +473,7 @@ void rocks_recall_write_begin(struct rocks_recall *recall, const struct engine_s
                               size_t count)
 {
     ops_each(recall, sections, count, op_begin, false);
+    atomic_fetch_add(&recall->writes, 1);
 }
 
 void rocks_recall_write_end(struct rocks_recall *recall, const struct engine_section *sections,
@@ -491,6 +505,7 @@ void rocks_recall_change_begin(struct rocks_recall *recall, uint32_t partition)
                 partition_forget(recall, shard, partition);
         }
     }
+    atomic_fetch_add(&recall->writes, 1);
 }
 
 void rocks_recall_change_end(struct rocks_recall *recall)

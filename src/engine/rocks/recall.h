@@ -33,6 +33,10 @@ void rocks_recall_resize(struct rocks_recall *recall, size_t bytes_max);
 /* A number for a snapshot of RocksDB, to be asked for before that is made. Never 0. */
 uint64_t rocks_recall_moment(struct rocks_recall *recall);
 
+/* How many writes have begun. If as many had before the first of several looks as now, what they
+ * found is as of now. */
+uint64_t rocks_recall_writes(const struct rocks_recall *recall);
+
 /* What a look found out, for keeping what is read next. */
 struct rocks_recall_seen {
     uint64_t hash, moment;
