@@ -97,7 +97,10 @@ onLost((is) => {
   }
 });
 
-window.addEventListener('hashchange', render);
+window.addEventListener('hashchange', () => {
+  for (const dialog of document.querySelectorAll('dialog')) dialog.dispatchEvent(new Event('cancel', { cancelable: true })); // of the view that is left
+  render();
+});
 $('#menu').addEventListener('click', () => {
   const open = $('#side').classList.toggle('open');
   $('#menu').setAttribute('aria-expanded', open);

@@ -4,8 +4,26 @@ import { admin, session } from './session.js';
 import { attempt } from './dialog.js';
 import { editor } from './editor.js';
 import { css, isDark, nodeColour } from './colours.js';
-import { resultTable } from './results.js';
 import { duration, number, ru } from './format.js';
+import { resultTable, save } from './results.js';
+import { learn, namesOf, past } from './remember.js';
+
+const steps = ['V', 'E', 'addV', 'addE', 'property', 'has', 'hasLabel', 'hasId', 'hasNot', 'out', 'in', 'both', 'outE', 'inE', 'bothE', 'outV', 'inV', 'otherV', 'values', 'valueMap', 'properties', 'id', 'label', 'path', 'simplePath', 'cyclicPath', 'repeat', 'times', 'until', 'emit', 'limit', 'range', 'tail', 'dedup', 'order', 'by', 'count', 'sum', 'max', 'min', 'mean', 'group', 'groupCount', 'fold', 'unfold', 'project', 'select', 'as', 'where', 'is', 'not', 'and', 'or', 'choose', 'coalesce', 'optional', 'union', 'local', 'constant', 'store', 'aggregate', 'cap', 'tree', 'drop', 'sample', 'from', 'to', 'executionProfile'];
+const predicates = ['eq', 'neq', 'gt', 'gte', 'lt', 'lte', 'between', 'inside', 'outside', 'within', 'without'];
+const earlier = past('orrery-gremlin');
+
+// Steps behind a dot; else predicates, and names of labels and properties that were seen, which are texts.
+function completer(id) {
+  const call = (label) => ({ label, type: 'method', apply: `${label}(` });
+  return (context) => {
+    const word = context.matchBefore(/[\w]*/);
+    const before = context.state.sliceDoc(Math.max(0, word.from - 1), word.from);
+    if (before === '.') return { from: word.from, options: steps.map(call) };
+    if (before === "'" || before === '"') return { from: word.from, options: namesOf(id).map((label) => ({ label, type: 'property' })) };
+    if (!context.explicit && word.from === word.to) return null;
+    return { from: word.from, options: [{ label: 'g', type: 'keyword' }, ...predicates.map(call), call('__')] };
+  };
+}
 
 const most = 1500; // vertices and edges that are drawn
 
@@ -38,13 +56,17 @@ export async function view(main, { database, container }) {
   const place = h('div', { class: 'graph-place', id: 'graph', role: 'img', 'aria-label': 'The graph' });
   const about = h('pre', { class: 'json', hidden: true, tabindex: '0', 'aria-label': 'The vertex or edge' });
   const rows = h('div', { hidden: true });
+  const again = h('select', { 'aria-label': 'Scripts of before', onchange: () => { if (again.value) text.value = again.value; again.value = ''; } });
+  const complete = completer(path);
+  const history = () => fill(again, h('option', { value: '' }, 'History…'), earlier.all().map((one) => h('option', { value: one }, one.replace(/\s+/g, ' ').slice(0, 80))));
   const bar = tabs([['draw', 'Drawing'], ['table', 'Table'], ['json', 'JSON']], 'draw', (id) => { how = id; draw(); }, 'How results are shown');
   let how = 'draw';
   let data = [];
   let drawing = null;
-  fill(main, host, h('div', { class: 'row tools' }, button('Run', run, { class: 'main', id: 'run-gremlin', title: 'Ctrl+Enter' }), button('The whole graph', whole, { id: 'whole-graph' }), button('Clear', () => { drawing?.elements().remove(); }, { class: 'quiet' })), problem, figures, bar,
+  fill(main, host, h('div', { class: 'row tools' }, button('Run', run, { class: 'main', id: 'run-gremlin', title: 'Ctrl+Enter' }), button('The whole graph', whole, { id: 'whole-graph' }), button('Clear', () => { drawing?.elements().remove(); }, { class: 'quiet' }), again, button('Export JSON', () => save(`${container}.json`, JSON.stringify(data, null, 2), 'application/json'), { class: 'quiet' })), problem, figures, bar,
     h('div', { class: 'graph-beside' }, place, about), rows);
-  const text = await editor(host, { language: 'text', label: 'Gremlin', value: 'g.V().limit(50)', run });
+  const text = await editor(host, { language: 'javascript', label: 'Gremlin', value: earlier.all()[0] ?? 'g.V().limit(50)', run, complete });
+  history();
   const cytoscape = await load().catch(() => null);
   if (cytoscape) drawing = cytoscape({ container: place, minZoom: 0.1, maxZoom: 4, style: style() });
   else fill(place, h('p', { class: 'dim' }, 'This server was built without the library that draws: see the table.'));
@@ -107,19 +129,30 @@ export async function view(main, { database, container }) {
   async function run() {
     await attempt(problem, async () => {
       const begun = performance.now();
+      earlier.add(text.value);
+      history();
       const { json } = await run1(text.value);
       data = json.result.data ?? [];
+      tell1(data);
       fill(figures, h('span', null, h('b', null, number(data.length)), ' results'), h('span', null, h('b', null, ru(json.status.attributes?.['x-ms-total-request-charge'] ?? 0))), h('span', null, duration(performance.now() - begun)));
       add(elementsOf(data));
       draw();
     });
   }
 
+  // Labels and names of properties, for completion.
+  function tell1(list) {
+    const found = elementsOf(list);
+    learn(path, [...found.vertices.values(), ...found.edges.values()].slice(0, 50).map((one) => ({ [one.label]: 0, ...Object.fromEntries(Object.keys(one.properties ?? {}).map((name) => [name, 0])) })));
+  }
+
   async function whole() {
     await attempt(problem, async () => {
       const [vertices, edges] = [(await run1('g.V().limit(300)')).json, (await run1('g.E().limit(900)')).json];
       data = [...(vertices.result.data ?? []), ...(edges.result.data ?? [])];
-      fill(figures, h('span', null, `${number(vertices.result.data?.length ?? 0)} vertices, ${number(edges.result.data?.length ?? 0)} edges`));
+      tell1(data);
+      const charge = [vertices, edges].reduce((sum, one) => sum + (one.status.attributes?.['x-ms-total-request-charge'] ?? 0), 0);
+      fill(figures, h('span', null, `${number(vertices.result.data?.length ?? 0)} vertices, ${number(edges.result.data?.length ?? 0)} edges`), h('span', null, h('b', null, ru(charge))));
       add(elementsOf(data));
       draw();
     });

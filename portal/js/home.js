@@ -26,7 +26,9 @@ export async function createContainer(preset) {
   const database = h('input', { type: 'text', list: 'databases', value: preset ?? tree.databases[0]?.id ?? '', required: true, autocomplete: 'off' });
   const names = h('datalist', { id: 'databases' }, tree.databases.map((one) => h('option', { value: one.id })));
   const id = h('input', { type: 'text', required: true, autocomplete: 'off' });
-  const key = h('input', { type: 'text', value: '/id', required: true, spellcheck: 'false' });
+  const key = h('input', { type: 'text', value: '/id', spellcheck: 'false' });
+  const api = select([['items', 'items: SQL, Gremlin, tables'], ['mongo', 'a collection of MongoDB']], { 'aria-label': 'What it holds' });
+  api.addEventListener('change', () => { if (api.value === 'mongo' && key.value === '/id') key.value = ''; });
   const kind = select([['manual', 'fixed'], ['auto', 'autoscale up to'], ['none', 'none stated: nobody is held back']]);
   const ru = h('input', { type: 'number', min: 400, step: 100, value: 400, 'aria-label': 'RU/s' });
   kind.addEventListener('change', () => {
@@ -37,11 +39,20 @@ export async function createContainer(preset) {
   const made = await form('New container', [
     names,
     h('div', { class: 'row' }, field('Database', database, 'made if it is not there'), field('Container', id)),
+    session.about.apis.mongo && field('What it holds', api, 'Items are known by their id, documents of a collection by their _id.'),
     field('Partition key', key, 'One path, or up to three with commas for a hierarchical key: /tenant, /user. “Keys” proposes better ones once there is traffic.'),
     h('div', { class: 'row' }, field('Throughput', kind), field('RU/s', ru)),
     field('Items expire after seconds', ttl),
   ], 'Create', async () => {
     const paths = key.value.split(',').map((path) => path.trim()).filter(Boolean);
+    if (api.value === 'mongo') {
+      if (paths.length > 1) throw Object.assign(new Error('a shard key of a collection is one path here; db.adminCommand({shardCollection: …}) knows others'), { title: 'The key does not fit' });
+      if (ttl.value) throw Object.assign(new Error('documents of a collection expire by a TTL index: createIndex with expireAfterSeconds'), { title: 'Expiry is elsewhere' });
+      const { json } = await request('POST', `/_orrery/mongo/${name(database.value)}`, { body: { customAction: 'CreateCollection', collection: id.value, ...(paths.length ? { shardKey: paths[0].replace(/^\//, '').replaceAll('/', '.') } : {}),
+        ...(kind.value === 'manual' ? { offerThroughput: Number(ru.value) } : kind.value === 'auto' ? { autoScaleSettings: { maxThroughput: Number(ru.value) } } : {}) } });
+      if (json.errmsg ?? json.errMsg) throw Object.assign(new Error(json.errmsg ?? json.errMsg), { title: `${json.codeName ?? 'Error'} (${json.code})` });
+      return id.value;
+    }
     if (!tree.databases.some((one) => one.id === database.value)) await request('POST', '/dbs', { body: { id: database.value } });
     await request('POST', `/dbs/${name(database.value)}/colls`, {
       headers: kind.value === 'manual' ? { 'x-ms-offer-throughput': ru.value } : kind.value === 'auto' ? { 'x-ms-cosmos-offer-autopilot-settings': JSON.stringify({ maxThroughput: Number(ru.value) }) } : {},
@@ -56,7 +67,7 @@ export async function createContainer(preset) {
   if (!made) return;
   await reload();
   notice(`The container “${made}” is there.`);
-  go('data', database.value, made);
+  go('data', database.value, made, api.value === 'mongo' ? 'mongo' : undefined);
 }
 
 async function dropDatabase(id) {

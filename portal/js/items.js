@@ -11,13 +11,15 @@ const pageSize = 100;
 
 export async function view(main, { path, definition }) {
   const write = !session.readOnly;
+  const collection = definition.orrery?.identity === '_id'; // of MongoDB
+  const keyShown = (item) => (definition.partitionKey?.systemKey ? '' : keyText(keyOf(item, definition)));
   const state = { rows: [], continuation: null, chosen: null, etag: null, charge: 0 };
   const problem = h('div');
   const status = h('span', { class: 'dim', role: 'status' });
   const more = button('More', () => load(false), { class: 'quiet' });
   const filterKey = h('input', { type: 'search', placeholder: 'partition key value', 'aria-label': 'Only this partition key value', onkeydown: (event) => event.key === 'Enter' && load(true) });
   const list = virtualList({ height: 44, label: 'Items', render: (item) => h('div', { class: `item-row${item === state.chosen ? ' current' : ''}` },
-    h('button', { type: 'button', class: 'quiet', data: { row: item._rid ?? item.id }, onclick: () => open(item) }, h('strong', null, item.id), h('span', { class: 'dim' }, keyText(keyOf(item, definition))))) });
+    h('button', { type: 'button', class: 'quiet', data: { row: item._rid ?? item.id }, onclick: () => open(item) }, h('strong', null, item.id), h('span', { class: 'dim' }, keyShown(item)))) });
   const title = h('h2', null, 'No item chosen');
   const saved = h('span', { class: 'dim', role: 'status' });
   const host = h('div', { class: 'grow' });
@@ -71,8 +73,8 @@ export async function view(main, { path, definition }) {
   }
 
   function fresh() {
-    const sample = { id: crypto.randomUUID() };
-    for (const one of definition.partitionKey?.paths ?? []) {
+    const sample = collection ? { _id: crypto.randomUUID() } : { id: crypto.randomUUID() };
+    for (const one of definition.partitionKey?.systemKey ? [] : definition.partitionKey?.paths ?? []) {
       const steps = one.split('/').slice(1);
       let at = sample;
       steps.forEach((step, i) => { at = i === steps.length - 1 ? (at[step] ??= '') : (at[step] ??= {}); });
@@ -105,7 +107,7 @@ export async function view(main, { path, definition }) {
 
   async function drop() {
     const item = state.chosen;
-    if (!(await confirm('Delete the item?', ['The item ', h('code', null, item.id), ' with the key ', h('code', null, keyText(keyOf(item, definition))), ' is deleted.'], 'Delete it', true))) return;
+    if (!(await confirm('Delete the item?', ['The item ', h('code', null, item.id), keyShown(item) && [' with the key ', h('code', null, keyShown(item))], ' is deleted.'], 'Delete it', true))) return;
     await attempt(detailProblem, async () => {
       const answer = await request('DELETE', `${path}/docs/${encodeURIComponent(item.id)}`, { headers: { 'x-ms-documentdb-partitionkey': header(keyOf(item, definition)), 'if-match': state.etag } });
       state.rows = state.rows.filter((one) => one !== item);

@@ -4,16 +4,40 @@ import { admin, session } from './session.js';
 import { attempt, confirm } from './dialog.js';
 import { repeat } from './live.js';
 import { address } from './route.js';
-import { bytes, duration, moment, number } from './format.js';
+import { bytes, duration, moment, number, plural } from './format.js';
+import { relaxed } from './ejson.js';
 
 export async function view(main) {
   const problem = h('div');
   const now = h('section', { class: 'panel', 'aria-label': 'Under way' });
   const past = h('section', { class: 'panel', 'aria-label': 'Over' });
-  fill(main, problem, now, past);
+  const builds = h('section', { class: 'panel', 'aria-label': 'Index builds' });
+  const backups = h('section', { class: 'panel', 'aria-label': 'Backups', hidden: !session.owner });
+  fill(main, problem, now, builds, backups, past);
   const link = (one) => h('a', { href: address('partitions', one.database, one.container) }, `${one.database} / ${one.container}`);
 
+  // Builds of indexes are listed by the operations of MongoDB's API, of whatever API the container is.
+  async function lookBuilds() {
+    builds.hidden = !session.about.apis.mongo;
+    if (builds.hidden) return;
+    const { json } = await admin('POST', 'mongo/admin', { body: { currentOp: 1 } });
+    const list = (json.inprog ?? []).filter((one) => one.progress);
+    fill(builds, h('h2', null, 'Index builds'), list.length ? table(['Container', 'What', 'Progress'], list.map((one) => [one.ns, one.msg ?? one.desc ?? 'index build',
+      [h('progress', { max: 1, value: relaxed(one.progress.total) ? relaxed(one.progress.done) / relaxed(one.progress.total) : 0, 'aria-label': 'Built' }), ` ${number(relaxed(one.progress.done))} of ${number(relaxed(one.progress.total))}`]]), { label: 'Index builds' })
+      : h('p', { class: 'dim' }, 'No index is being built.'));
+  }
+
+  // A backup, and a check of what is stored, holds a moment of all nodes while it reads.
+  async function lookBackups() {
+    if (!session.owner) return;
+    const { json } = await admin('GET', 'moments');
+    fill(backups, h('h2', null, 'Backups and checks'), json.held ? h('p', null, h('span', { class: 'badge warn' }, plural(json.held, 'moment')), ' of all nodes held: a backup or a check reads them.')
+      : h('p', { class: 'dim' }, 'None is reading. ', h('code', null, 'orrery backup'), ' makes one while the server runs, ', h('code', null, 'orrery verify'), ' checks what is stored.'));
+  }
+
   async function look() {
+    await attempt(problem, lookBuilds);
+    await attempt(problem.firstChild ? null : problem, lookBackups);
     await attempt(problem, async () => {
       const { json } = await admin('GET', 'migrations');
       fill(now, h('div', { class: 'head' }, h('h2', null, 'Under way'), json.paused && h('span', { class: 'badge warn' }, 'all are paused'),

@@ -2,12 +2,13 @@
 // partitions as a list. Asked for again every second, so splits, merges and moves are seen as they happen.
 import { button, field, fill, h, select } from './dom.js';
 import { admin, session } from './session.js';
-import { attempt, confirm, form, notice } from './dialog.js';
+import { form, notice } from './dialog.js';
 import { repeat } from './live.js';
 import { canvas, css, heatColour, nodeColour } from './colours.js';
 import { virtualList } from './virtual.js';
 import { migrationPanel } from './migration.js';
 import { bytes, number, percent } from './format.js';
+import { dryRun } from './plan.js';
 
 const stripHeight = 92;
 
@@ -142,20 +143,23 @@ export async function view(main, { base, about, tell, database, container }) {
 
   const begun = (what) => { notice(what); return look(); };
 
+  // Asked, with the server's dry run in the dialog, and done.
+  async function change(title, fields, yes, path, body, said) {
+    const dry = dryRun(path, body);
+    for (const input of fields) input.addEventListener('change', dry.ask);
+    dry.ask();
+    const done = await form(title.text, [title.fields, dry.place], yes, () => admin('POST', path, { body: body() }));
+    if (done) await begun(said());
+  }
+
   async function split(one) {
     const pieces = h('input', { type: 'number', min: 2, max: 64, value: 2 });
-    const done = await form(`Split partition ${one.id}`, [field('Into', pieces, 'partitions of about as many bytes each'),
-      h('p', null, `What will happen: ${number(one.items)} items (${bytes(one.bytes)}) are copied to new partitions on ${one.node}, those written meanwhile follow, and the map changes once. Writers wait some milliseconds; nobody gets an error.`)], 'Split it',
-    () => admin('POST', `${base}/partitions/${encodeURIComponent(one.id)}/split`, { body: { pieces: Number(pieces.value) } }));
-    if (done) await begun(`Partition ${one.id} is being split.`);
+    await change({ text: `Split partition ${one.id}`, fields: field('Into', pieces, 'partitions of about as many bytes each') }, [pieces], 'Split it', `${base}/partitions/${encodeURIComponent(one.id)}/split`,
+      () => ({ pieces: Number(pieces.value) }), () => `Partition ${one.id} is being split.`);
   }
 
   async function merge(one, next) {
-    if (!(await confirm(`Merge ${one.id} and ${next.id}`, h('p', null, `What will happen: ${number(one.items + next.items)} items (${bytes(one.bytes + next.bytes)}) become one partition on ${one.node}, with the share of both: ${percent(one.share + next.share)}.`), 'Merge them'))) return;
-    await attempt(null, async () => {
-      await admin('POST', `${base}/partitions/merge`, { body: { partitions: [one.id, next.id] } });
-      await begun(`Partitions ${one.id} and ${next.id} are being merged.`);
-    });
+    await change({ text: `Merge ${one.id} and ${next.id}` }, [], 'Merge them', `${base}/partitions/merge`, () => ({ partitions: [one.id, next.id] }), () => `Partitions ${one.id} and ${next.id} are being merged.`);
   }
 
   async function move(one) {
@@ -163,10 +167,7 @@ export async function view(main, { base, about, tell, database, container }) {
     const others = nodes.filter((node) => node.name !== one.node);
     if (!others.length) return notice('There is no other node. `orrery node add` adds one.', 'bad');
     const to = select(others.map((node) => [node.name, `${node.name}: ${node.state}, ${number(node.partitions)} partitions, ${bytes(node.bytesFree)} free`]));
-    const done = await form(`Move partition ${one.id}`, [field('To the node', to), h('p', null, `What will happen: ${number(one.items)} items (${bytes(one.bytes)}) are copied from ${one.node}, then it serves there.`)], 'Move it',
-      () => admin('POST', `${base}/partitions/${encodeURIComponent(one.id)}/move`, { body: { node: to.value } }));
-    if (done) await begun(`Partition ${one.id} moves to ${to.value}.`);
-    return undefined;
+    return change({ text: `Move partition ${one.id}`, fields: field('To the node', to) }, [to], 'Move it', `${base}/partitions/${encodeURIComponent(one.id)}/move`, () => ({ node: to.value }), () => `Partition ${one.id} moves to ${to.value}.`);
   }
 
   async function isolate() {

@@ -7,6 +7,7 @@ import { header, typed } from './keypath.js';
 import { duration, number, ru } from './format.js';
 import { tree } from './side.js';
 import { explained } from './explain.js';
+import { learn, namesOf, past } from './remember.js';
 import { resultTable, save, csv } from './results.js';
 
 export const words = {
@@ -14,34 +15,14 @@ export const words = {
   functions: ['COUNT', 'SUM', 'AVG', 'MIN', 'MAX', 'ABS', 'CEILING', 'FLOOR', 'ROUND', 'SQRT', 'POWER', 'LOG', 'EXP', 'CONCAT', 'CONTAINS', 'STARTSWITH', 'ENDSWITH', 'INDEX_OF', 'LEFT', 'RIGHT', 'LENGTH', 'LOWER', 'UPPER', 'LTRIM', 'RTRIM', 'TRIM', 'REPLACE', 'SUBSTRING', 'StringToNumber', 'StringToArray', 'ToString', 'RegexMatch', 'ARRAY_CONTAINS', 'ARRAY_LENGTH', 'ARRAY_SLICE', 'ARRAY_CONCAT', 'IS_DEFINED', 'IS_NULL', 'IS_NUMBER', 'IS_STRING', 'IS_BOOL', 'IS_ARRAY', 'IS_OBJECT', 'GetCurrentDateTime', 'GetCurrentTimestamp', 'DateTimeAdd', 'DateTimeDiff', 'DateTimePart', 'IIF'],
 };
 
-const historyKey = 'orrery-queries'; // of this tab alone, gone with it
-const remembered = () => JSON.parse(sessionStorage.getItem(historyKey) ?? '[]');
-function remember(text) {
-  sessionStorage.setItem(historyKey, JSON.stringify([text, ...remembered().filter((one) => one !== text)].slice(0, 50)));
-}
-
-// Names of properties seen in rows and in a few items, for completion behind a dot.
-const seen = new Map();
-function learn(id, rows) {
-  const names = seen.get(id) ?? new Set();
-  const walk = (value, depth) => {
-    if (Array.isArray(value)) value.slice(0, 5).forEach((one) => walk(one, depth + 1));
-    else if (value && typeof value === 'object' && depth < 6)
-      for (const [name, inner] of Object.entries(value)) {
-        if (names.size < 500) names.add(name);
-        walk(inner, depth + 1);
-      }
-  };
-  rows.slice(0, 50).forEach((row) => walk(row, 0));
-  seen.set(id, names);
-}
+const earlier = past('orrery-queries');
 
 function completer(id) {
   return (context) => {
     const word = context.matchBefore(/[\w$]*/);
     const behindDot = context.state.sliceDoc(Math.max(0, word.from - 1), word.from) === '.';
     if (!context.explicit && word.from === word.to && !behindDot) return null;
-    const names = [...(seen.get(id) ?? [])].map((label) => ({ label, type: 'property' }));
+    const names = namesOf(id).map((label) => ({ label, type: 'property' }));
     if (behindDot) return { from: word.from, options: names };
     const containers = tree.databases.flatMap((one) => one.containers.map((container) => ({ label: container.id, type: 'class', detail: one.id })));
     return { from: word.from, options: [
@@ -74,29 +55,29 @@ export async function view(main, { path, database, container }) {
   const pageText = h('span', { class: 'dim' });
   const runButton = button('Run', start, { class: 'main', id: 'run', title: 'Ctrl+Enter' });
   const stopButton = button('Stop', () => run.controller?.abort(), { hidden: true });
-  const past = h('select', { 'aria-label': 'Queries of before', onchange: () => { if (past.value) text.value = past.value; past.value = ''; } });
+  const again = h('select', { 'aria-label': 'Queries of before', onchange: () => { if (again.value) text.value = again.value; again.value = ''; } });
   let how = 'table';
   const bar = tabs([['table', 'Table'], ['json', 'JSON'], ['plan', 'Plan and advice']], how, (chosen) => { how = chosen; draw(); }, 'How results are shown');
 
   fill(main, host,
-    h('div', { class: 'row tools' }, runButton, stopButton, onlyKey, size, plan.element, past),
+    h('div', { class: 'row tools' }, runButton, stopButton, onlyKey, size, plan.element, again),
     h('details', null, h('summary', null, 'Parameters'), field('Values by name', parameters)),
     problem, figures, h('div', { class: 'row between' }, bar, h('div', { class: 'buttons' }, before, pageText, after,
       button('Export JSON', () => save(`${container}.json`, JSON.stringify(rows(true), null, 2), 'application/json'), { class: 'quiet' }),
       button('Export CSV', () => save(`${container}.csv`, csv(rows(true)), 'text/csv'), { class: 'quiet' }))), body);
-  const text = await editor(host, { language: 'sql', words, value: remembered()[0] ?? 'SELECT * FROM c', label: 'Query', run: start, complete: completer(id) });
+  const text = await editor(host, { language: 'sql', words, value: earlier.all()[0] ?? 'SELECT * FROM c', label: 'Query', run: start, complete: completer(id) });
   history();
   draw();
 
   function history() {
-    fill(past, h('option', { value: '' }, 'History…'), remembered().map((one) => h('option', { value: one }, one.replace(/\s+/g, ' ').slice(0, 80))));
+    fill(again, h('option', { value: '' }, 'History…'), earlier.all().map((one) => h('option', { value: one }, one.replace(/\s+/g, ' ').slice(0, 80))));
   }
 
   const rows = (all) => (all ? run.pages.flatMap((page) => page.rows) : run.pages[run.at]?.rows ?? []);
 
   async function start() {
     Object.assign(run, { pages: [], at: 0, text: text.value, continuation: null, charge: 0 });
-    remember(run.text);
+    earlier.add(run.text);
     history();
     await fetchPage();
   }

@@ -6,21 +6,17 @@ import { repeat } from './live.js';
 import { migrationPanel } from './migration.js';
 import { bytes, key as keyText, number, percent, ru } from './format.js';
 import { typed } from './keypath.js';
+import { dryRun } from './plan.js';
 
 export async function isolateDialog(base, preset) {
   const key = h('input', { type: 'text', value: preset, autocomplete: 'off', id: 'isolate-key' });
-  const found = h('div', { class: 'small' });
-  const value = () => typed(key.value);
-  const dry = async () => {
-    const { json } = await admin('POST', `${base}/key`, { body: value() });
-    fill(found, h('p', null, 'It is in partition ', h('b', null, json.partition?.id ?? '?'), ' now. What will happen: the key gets a physical partition for itself; its items are copied there, its neighbours stay in what is left.'));
-    return json;
-  };
-  key.addEventListener('change', () => attempt(null, dry));
-  if (preset) dry().catch(() => {});
-  const done = await form('Isolate a key', [field('Partition key value', key, 'text as it is, or JSON: ["acme", 7]'), found], 'Isolate it', async () => {
-    await dry();
-    return admin('POST', `${base}/isolate`, { body: { partitionKey: value() } });
+  const body = () => (key.value ? { partitionKey: typed(key.value) } : null);
+  const dry = dryRun(`${base}/isolate`, body);
+  key.addEventListener('change', dry.ask);
+  dry.ask();
+  const done = await form('Isolate a key', [field('Partition key value', key, 'text as it is, or JSON: ["acme", 7]'), h('p', { class: 'small dim' }, 'The key gets a physical partition for itself; its neighbours stay in what is left.'), dry.place], 'Isolate it', () => {
+    if (!body()) throw Object.assign(new Error('say which key'), { title: 'There is no key' });
+    return admin('POST', `${base}/isolate`, { body: body() });
   });
   if (done) notice(`The key ${key.value} gets a partition of its own.`);
   return done;

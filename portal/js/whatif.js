@@ -69,8 +69,9 @@ export async function view(main, { base, definition }) {
     const query = new URLSearchParams({ key: key.value.replaceAll(' ', ''), strategy: strategy.value, partitions: partitions.read(), throughput: throughput.read(), speed: speed.read() });
     if (suffix.value === 'random') query.set('random', suffixes.read());
     if (suffix.value === 'computed') query.set('computed', `${hashed.value}:${suffixes.read()}`);
+    if (!out.firstChild) fill(out, h('p', { class: 'dim', role: 'status' }, 'The recorded requests are played again…'));
     await attempt(problem, async () => {
-      const { json } = await admin('GET', `${base}/what-if?${query}`);
+      const { json } = await admin('GET', `${base}/what-if?${query}`).catch((error) => { fill(out); throw error; });
       if (mine !== turn) return;
       fill(out, json.today && panel(`Today: ${json.currentKey}`, json.today), panel(`What if: ${json.key}`, json.whatIf, json.today));
     });

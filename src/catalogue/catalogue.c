@@ -199,6 +199,11 @@ struct catalogue_state *catalogue_root(struct catalogue *catalogue)
     return catalogue_state_ref(look.root);
 }
 
+bool catalogue_knows_partition(const struct catalogue *catalogue, uint64_t id)
+{
+    return id < atomic_load(&catalogue->partitions_next);
+}
+
 void catalogue_publish(struct catalogue *catalogue, struct catalogue_state *root)
 {
     struct catalogue_state *old;
@@ -210,6 +215,7 @@ void catalogue_publish(struct catalogue *catalogue, struct catalogue_state *root
     for (size_t i = 0; i < STATE_LOCKS; i++)
         mutex_unlock(&catalogue->state_locks[i].mutex);
     catalogue_state_unref(old);
+    atomic_store(&catalogue->partitions_next, catalogue->head.next_partition);
     WITH_LOCK (&catalogue->published_lock)
         condition_broadcast(&catalogue->published);
 }

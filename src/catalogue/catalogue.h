@@ -211,6 +211,13 @@ enum {
 uint32_t container_policy_version(const struct container *container);
 /* Counts the definitions that write otherwise than the one before (scope.h). */
 uint32_t container_writers(const struct container *container);
+
+/* Was the id of a physical partition ever given out, as far as this catalogue knows? */
+bool catalogue_knows_partition(const struct catalogue *catalogue, uint64_t id);
+
+/* When its map and definition were published, of clock_monotonic_ms; INT64_MAX: none has standbys
+ */
+int64_t container_since(const struct container *container);
 size_t container_policies_before(const struct container *container,
                                  struct definition *const **ret_definitions);
 
@@ -226,6 +233,7 @@ const struct definition_limits *container_limits(const struct container *contain
 
 /* The node of a range of the map: container_map's ranges say the number. */
 struct engine *container_engine(const struct container *container, uint32_t node);
+const char *container_node_name(const struct container *container, uint32_t node);
 struct commit *container_commit(const struct container *container, uint32_t node);
 
 /* --- Offers ---------------------------------------------------------------------------------- */

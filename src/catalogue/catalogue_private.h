@@ -66,6 +66,7 @@ struct container {
     uint32_t policy_version;
     uint32_t writers;
     struct partition_map *map;       /* a reference */
+    int64_t since_ms;                /* monotonic: when this state was published, or made */
     struct container_shares *shares; /* a reference; NULL: as the map says (catalogue_shares.h) */
     struct migration *migration;     /* a reference; NULL: none is under way */
     struct promotion_list promotions;
@@ -103,6 +104,10 @@ struct partition_map *container_map_now(const struct container *container);
 /* A state of its own, without children; id is copied. */
 struct catalogue_state *catalogue_state_new(enum catalogue_state_kind kind, struct slice id,
                                             uint32_t number);
+
+/* It is published now: what a store shows of a container must not be older (item/reading.h). NULL,
+ * and states of other kinds, are fine. */
+void catalogue_state_since(struct catalogue_state *state);
 
 /* Another of the same content, to be changed before it is published. */
 struct catalogue_state *catalogue_state_copy(const struct catalogue_state *state);
@@ -263,9 +268,10 @@ struct catalogue {
         state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
     struct catalogue_state *root; /* the published state */
 
-    atomic_uint_fast64_t maps_published; /* by migrations, since the start */
-    atomic_uint redefining;              /* containers whose writers wait for another definition */
-    struct mutex published_lock;         /* under it: waiting for what is published next */
+    atomic_uint_fast32_t partitions_next; /* ids from here on were given to nobody */
+    atomic_uint_fast64_t maps_published;  /* by migrations, since the start */
+    atomic_uint redefining;               /* containers whose writers wait for another definition */
+    struct mutex published_lock;          /* under it: waiting for what is published next */
     struct condition published;
 
     struct mutex change_lock;   /* one change at a time; held while it is committed */
@@ -330,6 +336,7 @@ struct catalogue_change {
     struct commit_part parts[2]; /* it, and what is told; while they are committed */
     struct catalogue_telling *tellings, **tellings_end;
     size_t telling_count;
+    bool told; /* they are, for the change is committed */
     struct commit_batch batch;
 };
 

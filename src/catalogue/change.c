@@ -47,8 +47,23 @@ bool catalogue_change_begin(struct catalogue *catalogue, struct catalogue_change
     return true;
 }
 
+/* Who waits for changes was woken by the commit, and may have looked before the new state was
+ * published: it is woken again, now that a dropped collection is gone. */
+static void tellings_wake(const struct catalogue_change *change)
+{
+    struct commit_clock *clock = commit_times(change->catalogue->commit);
+    uint64_t time = commit_clock_pass(clock);
+
+    for (const struct catalogue_telling *telling = change->tellings; telling;
+         telling = telling->next)
+        history_note(clock, &telling->record.origin, time);
+    commit_clock_look(clock);
+}
+
 void catalogue_change_end(struct catalogue_change *change)
 {
+    if (change->told)
+        tellings_wake(change);
     catalogue_state_unref(change->root);
     mutex_unlock(&change->catalogue->change_lock);
     arena_free(change->arena);
@@ -213,6 +228,7 @@ bool catalogue_change_commit(struct catalogue_change *change, struct error *err)
                                           .stamp = batch_stamp};
     if (commit_run(catalogue->commit, &change->batch, err)) {
         change->part.stamp = change->parts[0].stamp;
+        change->told = change->telling_count;
         return true;
     }
     catalogue->in_doubt |= outcome_unknown(err);
@@ -238,6 +254,7 @@ void catalogue_change_publish(struct catalogue_change *change,
 {
     struct catalogue_state *account = catalogue_state_find_number(change->root, address.account);
 
+    catalogue_state_since(child);
     if (address.kind == RECORD_CONTAINER)
         child = with_child(catalogue_state_find_number(account, address.database), child,
                            address.container);
@@ -255,9 +272,12 @@ void catalogue_change_publish_pair(struct catalogue_change *change, struct conta
         catalogue_state_copy(catalogue_state_find_number(account, first->database));
     uint32_t number = first->account;
 
+    catalogue_state_since(&first->state);
     catalogue_state_child_set(database, &first->state);
-    if (second)
+    if (second) {
+        catalogue_state_since(&second->state);
         catalogue_state_child_set(database, &second->state);
+    }
     catalogue_publish(change->catalogue,
                       with_child(change->root, with_child(account, database, 0), number));
 }
@@ -272,6 +292,7 @@ void catalogue_change_publish_renamed(struct catalogue_change *change, const str
 
     if (gone)
         catalogue_state_child_remove(database, gone->state.info.number);
+    catalogue_state_since(&container->state);
     catalogue_state_child_set(database, catalogue_state_ref(&container->state));
     catalogue_publish(change->catalogue, with_child(change->root, with_child(account, database, 0),
                                                     container->account));

@@ -205,7 +205,7 @@ static bool entries_differ(const struct definition_fields *a, const struct defin
 
     (void)document_find(a->document, SLICE("indexingPolicy"), &policy_a);
     (void)document_find(b->document, SLICE("indexingPolicy"), &policy_b);
-    return (a->default_ttl > 0) != (b->default_ttl > 0) ||
+    return (a->default_ttl > 0) != (b->default_ttl > 0) || a->cells != b->cells ||
            document_compare(DOCUMENT_ORDER_SQL, &policy_a, &policy_b) != 0 ||
            !definition_indexes_same(a, b);
 }

@@ -74,6 +74,7 @@ struct item_space container_space(struct container *container, const struct cloc
         .renew = space_renew,
         .release = space_release,
         .is_current = space_is_current,
+        .since_ms = container_since(container),
     };
 
     space.history = container_history(container);

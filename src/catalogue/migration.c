@@ -319,6 +319,65 @@ static struct partition_map *map_shared(const struct container *container,
     return map == container->map ? container_map_now(container) : partition_map_ref(map);
 }
 
+/* head: whose ids the targets take. *ret_map: the one to plan on. Both are references. */
+static bool plan(struct migration_change *c, const struct container *container,
+                 const struct migration_request *request, struct catalogue_head *head,
+                 struct partition_map **ret_map, struct migration **ret_migration,
+                 struct error *err)
+{
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    CLEANUP(partition_map_unref) struct partition_map *shared = NULL;
+    struct migration_request planned = *request;
+    uint32_t first;
+
+    if (!request_check(c->before, request, err) || !shares_fit(c->before, request, err) ||
+        (request->definition && !is_seen(container, c->before, err)) ||
+        !map_present(c, &map, err) ||
+        !era_next(c->change.catalogue, map, request, &planned.era, err) ||
+        !catalogue_partition_ids_take(
+            head, (uint32_t)MIN(MAX(request->target_count, (size_t)1), UINT32_MAX), &first, err) ||
+        !migration_new(shared = map_shared(c->before, map), &planned, first, ret_migration, err))
+        return false;
+    *ret_map = TAKE(map);
+    return true;
+}
+
+static bool nodes_serve(const struct catalogue *catalogue, const struct migration *migration,
+                        struct error *err)
+{
+    size_t count;
+    const struct partition_span *targets = migration_targets(migration, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct cluster_node *node = cluster_find(catalogue->cluster, targets[i].node);
+
+        if (!node)
+            return error_set(err, ERROR_NOT_FOUND, "there is no node %u", targets[i].node);
+        if (!engine_serves(node->engine, err))
+            return false;
+    }
+    return true;
+}
+
+bool catalogue_migration_plan(struct catalogue *catalogue, const struct container *container,
+                              const struct migration_request *request,
+                              struct migration **ret_migration, struct error *err)
+{
+    CLEANUP(migration_change_end) struct migration_change c;
+    CLEANUP(migration_unref) struct migration *migration = NULL;
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    struct catalogue_head head;
+
+    if (!migration_change_begin(catalogue, container, &c, err))
+        return false;
+    head = catalogue->head; /* no id is taken */
+    if (!plan(&c, container, request, &head, &map, &migration, err) ||
+        !nodes_serve(catalogue, migration, err))
+        return false;
+    *ret_migration = TAKE(migration);
+    return true;
+}
+
 bool catalogue_migration_begin(struct catalogue *catalogue, const struct container *container,
                                const struct migration_request *request,
                                struct container **ret_container, struct error *err)
@@ -326,20 +385,11 @@ bool catalogue_migration_begin(struct catalogue *catalogue, const struct contain
     CLEANUP(migration_change_end) struct migration_change c;
     CLEANUP(migration_unref) struct migration *migration = NULL;
     CLEANUP(partition_map_unref) struct partition_map *map = NULL;
-    CLEANUP(partition_map_unref) struct partition_map *shared = NULL;
-    struct migration_request planned = *request;
     const struct partition_span *targets;
-    uint32_t first;
     size_t count;
 
     if (!migration_change_begin(catalogue, container, &c, err) ||
-        !request_check(c.before, request, err) || !shares_fit(c.before, request, err) ||
-        (request->definition && !is_seen(container, c.before, err)) ||
-        !map_present(&c, &map, err) || !era_next(catalogue, map, request, &planned.era, err) ||
-        !catalogue_partition_ids_take(
-            &catalogue->head, (uint32_t)MIN(MAX(request->target_count, (size_t)1), UINT32_MAX),
-            &first, err) ||
-        !migration_new(shared = map_shared(c.before, map), &planned, first, &migration, err))
+        !plan(&c, container, request, &catalogue->head, &map, &migration, err))
         return false;
     targets = migration_targets(migration, &count);
     if (!catalogue_partitions_make_spans(catalogue, targets, count, err))

@@ -19,6 +19,13 @@ NODISCARD bool catalogue_migration_begin(struct catalogue *catalogue,
                                          const struct migration_request *request,
                                          struct container **ret_container, struct error *err);
 
+/* The plan that would be committed, a reference; nothing is made or changed, and its targets may
+ * get other ids. Errors as those of beginning it; and of a node that does not serve. */
+NODISCARD bool catalogue_migration_plan(struct catalogue *catalogue,
+                                        const struct container *container,
+                                        const struct migration_request *request,
+                                        struct migration **ret_migration, struct error *err);
+
 /* The targets are complete: the new map holds from here on. Nothing happens if it does already. */
 NODISCARD bool catalogue_migration_publish(struct catalogue *catalogue,
                                            const struct container *container, struct error *err);

@@ -4,6 +4,7 @@
  *
  * Each state owns an arena with its bytes. Children are shared between the old tree and the new. */
 #include "catalogue/catalogue_private.h"
+#include "engine/standbys.h"
 
 static size_t state_size(enum catalogue_state_kind kind)
 {
@@ -93,6 +94,12 @@ void catalogue_state_adopt_lives(struct catalogue_state *root, const struct cata
 
 /* --- States ---------------------------------------------------------------------------------- */
 
+void catalogue_state_since(struct catalogue_state *state)
+{
+    if (state && state->kind == STATE_CONTAINER)
+        catalogue_state_container(state)->since_ms = clock_monotonic_ms();
+}
+
 struct catalogue_state *catalogue_state_new(enum catalogue_state_kind kind, struct slice id,
                                             uint32_t number)
 {
@@ -110,6 +117,7 @@ struct catalogue_state *catalogue_state_new(enum catalogue_state_kind kind, stru
     if (kind == STATE_CONTAINER) {
         catalogue_state_container(state)->life = life_new();
         catalogue_state_container(state)->promotions.container = number;
+        catalogue_state_since(state);
     }
     return state;
 }
@@ -423,6 +431,16 @@ uint32_t container_policy_version(const struct container *container)
     return container->policy_version;
 }
 
+int64_t container_since(const struct container *container)
+{
+    const struct cluster *cluster = container->catalogue->cluster;
+
+    for (size_t i = 0; i < cluster_count(cluster); i++)
+        if (engine_standbys_of(cluster_at(cluster, i)->engine))
+            return container->since_ms;
+    return INT64_MAX;
+}
+
 uint32_t container_writers(const struct container *container)
 {
     return container->writers;
@@ -529,6 +547,11 @@ static const struct cluster_node *container_node(const struct container *contain
 struct engine *container_engine(const struct container *container, uint32_t node)
 {
     return container_node(container, node)->engine;
+}
+
+const char *container_node_name(const struct container *container, uint32_t node)
+{
+    return container_node(container, node)->name;
 }
 
 struct commit *container_commit(const struct container *container, uint32_t node)

@@ -137,6 +137,30 @@ static struct slice tags_text(struct cli_asking *command, struct slice node)
     return text;
 }
 
+/* How many serve, and how old the oldest of them is. */
+static struct slice standbys_text(struct cli_asking *command, struct slice node)
+{
+    struct document_iter iter;
+    double oldest_ms = 0;
+    size_t serving = 0;
+    bool any = false;
+
+    document_iter_init(&iter, cli_answer_inside(node, "standbys"));
+    while (document_iter_next(&iter)) {
+        struct slice standby = iter.value.document;
+
+        any = true;
+        if (iter.value.type != DOCUMENT_OBJECT ||
+            slice_equal(cli_answer_text(standby, "state"), SLICE("down")))
+            continue;
+        serving++;
+        oldest_ms = MAX(oldest_ms, cli_answer_number(standby, "ageMs"));
+    }
+    if (!serving)
+        return any ? SLICE("0") : SLICE("");
+    return arena_printf(command->arena, "%zu (%.0f ms)", serving, oldest_ms);
+}
+
 static void row_add(struct cli_asking *command, struct cli_table *table, struct slice node)
 {
     cli_table_text(table, cli_answer_text(node, "name"));
@@ -147,13 +171,15 @@ static void row_add(struct cli_asking *command, struct cli_table *table, struct 
     cli_table_number(table, cli_answer_number(node, "partitions"), 0);
     cli_table_bytes(table, cli_answer_number(node, "bytes"));
     cli_table_number(table, cli_answer_number(node, "ruPerSecond"), 1);
+    cli_table_text(table, standbys_text(command, node));
     cli_table_text(table, cli_answer_text(node, "url"));
 }
 
 static int list_print(struct cli_asking *command, const struct cli_answer *answer)
 {
-    static const char *const headings[] = {"NODE",        "STATE",  "REGION", "ZONE", "TAGS",
-                                           ">PARTITIONS", ">BYTES", ">RU/S",  "URL",  NULL};
+    static const char *const headings[] = {"NODE",     "STATE",       "REGION", "ZONE",
+                                           "TAGS",     ">PARTITIONS", ">BYTES", ">RU/S",
+                                           "STANDBYS", "URL",         NULL};
     struct cli_table *table = cli_table_new(command->arena, headings);
     struct document_iter iter;
 
@@ -165,6 +191,27 @@ static int list_print(struct cli_asking *command, const struct cli_answer *answe
             row_add(command, table, iter.value.document);
     cli_table_print(table);
     return CLI_OK;
+}
+
+static void standbys_print(struct slice node)
+{
+    struct document_iter iter;
+
+    document_iter_init(&iter, cli_answer_inside(node, "standbys"));
+    while (document_iter_next(&iter)) {
+        struct slice standby = iter.value.document, because;
+
+        if (iter.value.type != DOCUMENT_OBJECT)
+            continue;
+        because = cli_answer_text(standby, "because");
+        printf("standby     %.*s %.*s", SLICE_ARG(cli_answer_text(standby, "host")),
+               SLICE_ARG(cli_answer_text(standby, "state")));
+        if (because.len)
+            printf(": %.*s\n", SLICE_ARG(because));
+        else
+            printf(", %.0f ms old, %.0f reads\n", cli_answer_number(standby, "ageMs"),
+                   cli_answer_number(standby, "reads"));
+    }
 }
 
 static int node_print(struct cli_asking *command, const struct cli_answer *answer)
@@ -182,6 +229,7 @@ static int node_print(struct cli_asking *command, const struct cli_answer *answe
     if (cli_answer_number(node, "timeline") > 0)
         printf("primary     on timeline %.0f%s\n", cli_answer_number(node, "timeline"),
                flag_of(node, "replicated") ? ", replicated" : ", not replicated");
+    standbys_print(node);
     printf("capacity    %.0f bytes, %.0f%% of them in reserve\n",
            cli_answer_number(node, "capacity"), cli_answer_number(node, "reserve"));
     printf("partitions  %.0f\nbytes       %.0f\nRU/s        %.2f\nwent down   %.0f time%s\n",

@@ -7,7 +7,13 @@
 #include "document/bson.h"
 #include "document/json.h"
 
-enum { OPTION_NO_WAIT = 'n', OPTION_PIECES = 'p', OPTION_EMPTY = 'e', PIECES_MAX = 64 };
+enum {
+    OPTION_NO_WAIT = 'n',
+    OPTION_PIECES = 'p',
+    OPTION_EMPTY = 'e',
+    OPTION_DRY_RUN = 'd',
+    PIECES_MAX = 64
+};
 
 void cli_partition_help(void)
 {
@@ -35,7 +41,8 @@ void cli_partition_help(void)
            "Options:\n"
            "  --pieces N           split into N partitions, 2 to 64 (2)\n"
            "  --empty              isolate a key that no item has yet\n"
-           "  --no-wait            return as soon as it has begun\n");
+           "  --no-wait            return as soon as it has begun\n"
+           "  --dry-run            split, merge, move, isolate: only say what would be\n");
     cli_client_help();
 }
 
@@ -43,6 +50,7 @@ struct partition_command {
     struct cli_asking asking;
     const char *pieces; /* --pieces; NULL: not given */
     bool empty;         /* --empty */
+    bool dry_run;       /* --dry-run */
 };
 
 static bool option_take(void *context, int option, const char *value)
@@ -54,6 +62,8 @@ static bool option_take(void *context, int option, const char *value)
         command->asking.no_wait = true;
     } else if (option == OPTION_EMPTY) {
         command->empty = true;
+    } else if (option == OPTION_DRY_RUN) {
+        command->dry_run = true;
     } else if (option == OPTION_PIECES) {
         command->pieces = value;
         if (!slice_to_uint64(slice_of_text(value), &pieces) || pieces < 2 || pieces > PIECES_MAX) {
@@ -181,14 +191,65 @@ static int partition_watch(struct cli_asking *command)
 
 /* --- Beginning ------------------------------------------------------------------------------- */
 
+static bool is_dry(struct cli_asking *command)
+{
+    return CONTAINER_OF(command, struct partition_command, asking)->dry_run;
+}
+
+static void end_row(struct cli_table *table, struct slice partition)
+{
+    struct slice id = cli_answer_text(partition, "id"), max;
+
+    max = cli_answer_text(partition, "maxExclusive");
+    cli_table_text(table, id.len ? id : SLICE("new"));
+    cli_table_text(table, cli_answer_text(partition, "node"));
+    cli_table_text(table, cli_answer_text(partition, "minInclusive"));
+    cli_table_text(table, slice_equal(max, SLICE("FF")) ? SLICE("end") : max);
+    cli_table_bytes(table, cli_answer_number(partition, "bytes"));
+    cli_table_number(table, 100 * cli_answer_number(partition, "share"), 1);
+}
+
+/* What would be: the partitions that go, and those that come. */
+static int plan_print(struct cli_asking *command, const struct cli_answer *answer)
+{
+    static const char *const headings[] = {"PARTITION", "NODE",     "FROM", "TO",
+                                           ">BYTES",    ">SHARE %", NULL};
+    static const char *const ends[] = {"sources", "targets"};
+    struct cli_table *table = cli_table_new(command->arena, headings);
+
+    if (command->options.json)
+        return cli_asking_json(answer);
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct document_iter iter;
+
+        document_iter_init(&iter, cli_answer_inside(answer->document, ends[i]));
+        while (document_iter_next(&iter))
+            if (iter.value.type == DOCUMENT_OBJECT)
+                end_row(table, iter.value.document);
+    }
+    cli_table_print(table);
+    printf("%.*s: %.0f items would be copied, the container would have %.0f physical partitions "
+           "instead of %.0f. Nothing was begun.\n",
+           SLICE_ARG(cli_answer_text(answer->document, "kind")),
+           cli_answer_number(answer->document, "items"),
+           cli_answer_number(answer->document, "partitionsAfter"),
+           cli_answer_number(answer->document, "partitions"));
+    return CLI_OK;
+}
+
 static int begin(struct cli_asking *command, struct slice path, struct slice body)
 {
     struct cli_answer answer;
     struct slice id;
     struct error err;
 
+    if (is_dry(command)) /* one more member of the object */
+        body = arena_printf(command->arena, "%.*s%s\"dryRun\":true}", (int)(body.len - 1),
+                            (const char *)body.data, body.len > 2 ? "," : "");
     if (!cli_asking_ask(command, "POST", path, body, &answer, &err))
         return cli_asking_failed(&err);
+    if (is_dry(command))
+        return plan_print(command, &answer);
     id = cli_answer_text(answer.document, "id");
     if (!command->no_wait && id.len)
         return cli_partition_watch(command, id);
@@ -322,6 +383,9 @@ static bool options_fit(const struct cli_asking *asking, const struct cli_verb *
         return cli_fail(CLI_USAGE, "--pieces is for split") == CLI_OK;
     if (command->empty && verb->run != partition_isolate)
         return cli_fail(CLI_USAGE, "--empty is for isolate") == CLI_OK;
+    if (command->dry_run && verb->run != partition_split && verb->run != partition_merge &&
+        verb->run != partition_move && verb->run != partition_isolate)
+        return cli_fail(CLI_USAGE, "--dry-run is for split, merge, move and isolate") == CLI_OK;
     if (verb->run == partition_watch && asking->word_count == 2)
         return cli_fail(CLI_USAGE, "watch takes a database and a container, or neither") == CLI_OK;
     return true;
@@ -334,6 +398,7 @@ int cli_partition(int argc, char **argv)
                                             {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
                                             {"pieces", required_argument, NULL, OPTION_PIECES},
                                             {"empty", no_argument, NULL, OPTION_EMPTY},
+                                            {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
                                             {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct partition_command command = {.asking.arena = arena};

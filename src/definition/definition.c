@@ -161,8 +161,23 @@ static bool key_read(struct definition *definition, struct slice body,
     return true;
 }
 
-static bool policy_read(struct definition *definition, struct slice body, struct buf *out,
-                        struct error *err)
+/* Spatial indexes have entries where the container says so. Whoever replaces one need not: from
+ * then on it does, and items get theirs as after any change of the policy. */
+static void cells_read(struct definition *definition, struct slice body,
+                       const struct definition *before)
+{
+    struct definition_fields *fields = &definition->fields;
+    struct document_value orrery, mark;
+    bool marked = document_find(body, SLICE("orrery"), &orrery) && orrery.type == DOCUMENT_OBJECT &&
+                  document_find(orrery.document, SLICE("spatial"), &mark);
+
+    fields->cells = index_policy_has_spatial(fields->policy) && (marked || before);
+    if (fields->cells)
+        fields->policy = index_policy_with_cells(fields->policy, definition->arena);
+}
+
+static bool policy_read(struct definition *definition, struct slice body,
+                        const struct definition *before, struct buf *out, struct error *err)
 {
     CLEANUP(buf_done) struct buf completed;
     struct document_value value;
@@ -173,6 +188,7 @@ static bool policy_read(struct definition *definition, struct slice body, struct
         !index_policy_parse(object, definition_names_of(&definition->fields), definition->arena,
                             &completed, &definition->fields.policy, err))
         return false;
+    cells_read(definition, body, before);
     value = document_object(buf_slice(&completed));
     document_append(out, SLICE("indexingPolicy"), &value);
     return true;
@@ -417,7 +433,8 @@ static bool boxes_check(struct slice body, struct slice type, struct error *err)
     return true;
 }
 
-static bool geospatial_read(struct slice body, struct buf *out, struct error *err)
+static bool geospatial_read(struct definition *definition, struct slice body, struct buf *out,
+                            struct error *err)
 {
     struct slice object, type = SLICE("Geography");
     size_t begin;
@@ -430,6 +447,7 @@ static bool geospatial_read(struct slice body, struct buf *out, struct error *er
                          SLICE_ARG(type));
     if (!boxes_check(body, type, err))
         return false;
+    definition->fields.plane = slice_equal(type, SLICE("Geometry"));
     begin = document_append_object_begin(out, SLICE("geospatialConfig"));
     document_append_string(out, SLICE("type"), type);
     document_end(out, begin);
@@ -548,8 +566,10 @@ static bool orrery_read(struct definition *definition, struct slice body,
     if (!definition_orrery_read(&definition->fields, object, before ? &before->fields : NULL,
                                 definition->taken, definition->arena, &completed, err))
         return false;
+    if (!object.data && definition->fields.cells)
+        document_append_int32(&completed, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
     document_end(&completed, begin);
-    if (object.data) {
+    if (object.data || definition->fields.cells) {
         value = document_object(buf_slice(&completed));
         document_append(out, name, &value);
     }
@@ -576,13 +596,15 @@ static bool parts_read(struct definition *definition, struct slice body,
         !identity_read(definition, body, before, err))
         return false;
     document_append_string(out, SLICE("id"), definition->fields.id);
-    if (!policy_read(definition, body, out, err) || !key_read(definition, body, before, err))
+    if (!policy_read(definition, body, before, out, err) ||
+        !key_read(definition, body, before, err))
         return false;
     partition_definition_append(&definition->fields.key, SLICE("partitionKey"), out);
     return ttl_read(definition, body, out, err) &&
            unique_policy_read(definition, body, before, out, err) &&
-           conflict_policy_read(body, before, out, err) && geospatial_read(body, out, err) &&
-           computed_read(body, out, err) && feed_policy_read(definition, body, out, err) &&
+           conflict_policy_read(body, before, out, err) &&
+           geospatial_read(definition, body, out, err) && computed_read(body, out, err) &&
+           feed_policy_read(definition, body, out, err) &&
            definition_policies_check(body, before ? &before->fields : NULL, definition->arena,
                                      err) &&
            kept_read(body, before, out, err) && orrery_read(definition, body, before, out, err);

@@ -54,6 +54,8 @@ struct migration_request {
                            * sources, then of the targets; NULL: targets divide what the sources had
                            * by their weights, and the others keep theirs */
     uint64_t map_version; /* of the map that shares were made for */
+    /* Tried out: the plan, a reference, and nothing begins. NULL: it begins. */
+    struct migration **ret_plan;
 
     /* Of a reroute: bounds, nodes and shares of its targets, as many as sources or none, are those
      * of the sources, which need not be neighbours. */

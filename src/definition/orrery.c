@@ -13,6 +13,9 @@
  *     {"indexes": [...]}      indexes besides the policy (index/definition_read.c); may change
  *     {"mongo": {...}}        of a collection: what MongoDB's clients made it with
  *                             (front/mongo/command/terms.h); may change
+ *     {"spatial": 1}          the format of the entries of the policy's spatial indexes; a
+ * container without it was made before they had any, and has none until it is replaced. The server
+ * says it
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  */
 #include "definition/definition_private.h"
@@ -124,6 +127,8 @@ static bool throughput_read(struct reading *reading, const struct document_value
     document_append(reading->out, SLICE("throughput"), value);
     return true;
 }
+
+#define DOCUMENT_EMPTY SLICE("\5\0\0\0\0")
 
 enum { ACCESS_POLICIES_MAX = 5, ACCESS_TEXT_MAX = 256 };
 
@@ -261,6 +266,27 @@ static bool synthetic_keep(struct reading *reading, struct error *err)
                      "have the keys it made");
 }
 
+/* definition.c has looked for it, for the policy depends on it. */
+static bool spatial_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    int64_t format;
+
+    if (!document_to_int64(value, &format) || format != DEFINITION_CELLS_FORMAT)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.spatial is not %d",
+                         DEFINITION_CELLS_FORMAT);
+    if (reading->fields->cells)
+        document_append_int32(reading->out, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
+    return true;
+}
+
+static bool spatial_keep(struct reading *reading, struct error *err UNUSED)
+{
+    if (reading->fields->cells)
+        document_append_int32(reading->out, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
+    return true;
+}
+
 static bool formerly_read(struct reading *reading, const struct document_value *value,
                           struct error *err)
 {
@@ -300,6 +326,7 @@ static const struct member {
     {SLICE("accessPolicies"), access_policies_read, NULL},
     {SLICE("indexes"), indexes_read, indexes_keep},
     {SLICE("mongo"), mongo_read, mongo_keep},
+    {SLICE("spatial"), spatial_read, spatial_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
 };
@@ -391,14 +418,34 @@ static struct slice indexes_fresh(struct slice orrery, struct arena *arena)
                        document_array(definition_indexes_fresh(indexes.document, arena)), arena);
 }
 
+static struct slice member_set(struct slice object, struct slice name,
+                               const struct document_value *value, struct arena *arena);
+
+static bool body_lists_spatial(struct slice body)
+{
+    struct document_value policy, list;
+
+    return document_find(body, SLICE("indexingPolicy"), &policy) &&
+           policy.type == DOCUMENT_OBJECT &&
+           document_find(policy.document, SLICE("spatialIndexes"), &list) &&
+           list.type == DOCUMENT_ARRAY && document_count(list.document);
+}
+
 struct slice definition_fresh(struct slice body, struct arena *arena)
 {
+    const struct document_value format = document_int32(DEFINITION_CELLS_FORMAT);
+    const struct document_value cells =
+        document_object(member_set(DOCUMENT_EMPTY, SLICE("spatial"), &format, arena));
     struct document_value orrery;
     struct slice fresh;
 
-    if (!document_find(body, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT)
+    if (!document_find(body, SLICE("orrery"), &orrery))
+        return body_lists_spatial(body) ? member_set(body, SLICE("orrery"), &cells, arena) : body;
+    if (orrery.type != DOCUMENT_OBJECT)
         return body;
     fresh = indexes_fresh(synthetic_fresh(orrery.document, arena), arena);
+    if (body_lists_spatial(body))
+        fresh = member_set(fresh, SLICE("spatial"), &format, arena);
     if (fresh.data == orrery.document.data)
         return body;
     return with_member(body, SLICE("orrery"), document_object(fresh), arena);

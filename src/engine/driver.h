@@ -73,6 +73,11 @@ struct engine_driver {
     bool (*fails_over)(const struct engine *engine);                /* NULL: never */
     bool (*has_lost)(const struct engine *engine);                  /* NULL: nothing */
     bool (*loss_accept)(struct engine *engine, struct error *err);  /* NULL: nothing to be done */
+    bool (*prove)(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                  struct slice meta, struct slice key, struct arena *arena,
+                  struct engine_proof *ret_proof, struct engine_value *ret_value,
+                  struct error *err); /* NULL: it is no standby */
+    bool (*standby_host)(struct slice url, uint32_t nth, struct buf *to); /* NULL: has none */
 };
 
 struct engine {

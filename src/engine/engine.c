@@ -139,6 +139,16 @@ bool engine_multi_get(struct engine *engine, struct engine_snapshot *snapshot, u
                                      ret_values, err);
 }
 
+bool engine_prove(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                  struct slice meta, struct slice key, struct arena *arena,
+                  struct engine_proof *ret_proof, struct engine_value *ret_value, struct error *err)
+{
+    assert(engine->driver->prove);
+    assert(partition > 0 && meta.len > 0 && (!snapshot || snapshot->engine == engine));
+    return engine->driver->prove(engine, snapshot, partition, meta, key, arena, ret_proof,
+                                 ret_value, err);
+}
+
 bool engine_iterator_new(struct engine *engine, struct engine_snapshot *snapshot,
                          uint32_t partition, struct engine_range range, bool backwards,
                          enum engine_reach reach, struct engine_iterator **ret_iterator,
@@ -273,6 +283,16 @@ void engine_url_mask(struct slice url, struct buf *to)
         driver->mask(url, to);
     else
         buf_append_slice(to, url);
+}
+
+bool engine_standby_host(struct slice url, uint32_t nth, struct buf *to)
+{
+    const struct engine_driver *driver;
+    struct slice scheme, rest;
+
+    assert(nth > 0);
+    driver = slice_split(url, ':', &scheme, &rest) ? driver_find(scheme) : NULL;
+    return driver && driver->standby_host && driver->standby_host(url, nth, to);
 }
 
 bool engine_ping(struct engine *engine, int64_t ms_max, struct error *err)

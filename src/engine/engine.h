@@ -42,6 +42,7 @@ struct engine_watch {
 };
 
 struct engine_budget;
+struct engine_beats;
 
 struct engine_options {
     struct log *log;           /* borrowed; NULL: silent */
@@ -61,6 +62,12 @@ struct engine_options {
      * is told that its outcome is not known; 0: no longer than for any other server. */
     int64_t failover_ms;
     bool accept_loss; /* opens a node whose server has lost acknowledged writes */
+    /* postgresql: how its beats are numbered, so that what a standby shows can be dated (beats.h);
+     * borrowed. NULL: beats are sent when they are needed, and only counted. */
+    struct engine_beats *beats;
+    /* postgresql: n: the nth host of the URL (engine_standby_host), from 1, as a standby that is
+     * only read from; 0: the node itself. */
+    uint32_t standby;
     struct engine_watch watch;
 };
 
@@ -93,6 +100,10 @@ NODISCARD bool engine_cluster_join(struct engine *engine, struct slice cluster_i
                                    struct error *err);
 NODISCARD bool engine_cluster_id(struct engine *engine, struct arena *arena, struct slice *ret_id,
                                  struct error *err);
+
+/* Appends the name of the nth host, from 1, that the URL of a node with standbys names. False:
+ * there are not so many, or the node has no standbys. */
+NODISCARD bool engine_standby_host(struct slice url, uint32_t nth, struct buf *to);
 
 /* --- Partitions ------------------------------------------------------------------------------ */
 
@@ -164,6 +175,22 @@ NODISCARD bool engine_multi_get(struct engine *engine, struct engine_snapshot *s
                                 uint32_t partition, const struct slice *keys, size_t count,
                                 enum engine_reach reach, struct arena *arena,
                                 struct engine_value *ret_values, struct error *err);
+
+/* What a standby shows of a partition, read in the same moment as the data. */
+struct engine_proof {
+    bool standby;      /* the server only follows another */
+    uint64_t epoch;    /* of the partition; 0: it is not there */
+    uint64_t beat;     /* the last one (beats.h) */
+    struct slice meta; /* the value of the key that was asked for; data NULL: none. In the arena */
+};
+
+/* Reads the proof of a partition and, unless it is empty, one key, both of one moment: the
+ * snapshot's, or (NULL) now. Only of an engine opened as a standby; ERROR_PARTITION_UNKNOWN, and
+ * whatever reading may say. */
+NODISCARD bool engine_prove(struct engine *engine, struct engine_snapshot *snapshot,
+                            uint32_t partition, struct slice meta, struct slice key,
+                            struct arena *arena, struct engine_proof *ret_proof,
+                            struct engine_value *ret_value, struct error *err);
 
 struct engine_range {
     struct slice min; /* inclusive; data NULL: from the first key */
@@ -262,6 +289,7 @@ struct engine_statistics {
     bool lost;               /* postgresql: acknowledged writes are gone; nothing is served */
     bool replicated;         /* postgresql: commits wait for a standby */
     uint32_t timeline;       /* postgresql: of the primary; 0: there is none */
+    uint64_t beat;           /* of a standby: the last one that it showed (beats.h) */
 };
 
 NODISCARD bool engine_statistics(struct engine *engine, struct engine_statistics *ret_statistics,

@@ -131,6 +131,28 @@ struct engine *engine_guard_around(const struct engine_guard_options *options, s
     return engine;
 }
 
+void engine_guard_hang(struct engine *engine, struct engine_standbys *standbys)
+{
+    struct guard *guard = guard_of(engine);
+
+    assert(!guard->standbys && !guard->kept);
+    guard->standbys = standbys;
+}
+
+struct engine_standbys *engine_standbys_of(const struct engine *engine)
+{
+    return engine->driver == &guard_driver ? guard_of(engine)->standbys : NULL;
+}
+
+bool engine_guard_is_well(const struct engine *engine)
+{
+    struct guard *guard = guard_of(engine);
+
+    return !atomic_load_explicit(&guard->down, memory_order_relaxed) &&
+           !atomic_load_explicit(&guard->paused, memory_order_relaxed) && !guard_is_silent(guard) &&
+           !guard_is_suspect(guard);
+}
+
 struct engine_watch engine_guard_watch(struct engine *engine)
 {
     return guard_of(engine)->options.inner.watch;
@@ -243,8 +265,9 @@ static void go_down(struct guard *guard, const struct error *err)
         return;
     if (guard->inner)
         engine_interrupt(guard->inner, true);
-    log_event(guard->options.inner.log, LOG_WARNING, "node down", LOG_TEXT("node", guard->name),
-              LOG_TEXT("because", err->message));
+    log_event(guard->options.inner.log, LOG_WARNING,
+              guard->options.is_standby ? "standby down" : "node down",
+              LOG_TEXT("node", guard->name), LOG_TEXT("because", err->message));
 }
 
 void engine_guard_take_down(struct engine *engine, const struct error *err)
@@ -271,7 +294,9 @@ static void go_up(struct guard *guard)
         guard->since_ms = clock_read_wall_ms(guard->clock);
         condition_broadcast(&guard->back);
     }
-    log_event(guard->options.inner.log, LOG_INFO, "node serves", LOG_TEXT("node", guard->name));
+    log_event(guard->options.inner.log, LOG_INFO,
+              guard->options.is_standby ? "standby serves" : "node serves",
+              LOG_TEXT("node", guard->name));
 }
 
 /* --- Opening --------------------------------------------------------------------------------- */
@@ -530,6 +555,7 @@ void engine_guard_keep(struct engine *engine, const struct engine_guard_hooks *h
     struct guard *guard = guard_of(engine);
 
     assert(!guard->kept);
+    engine_standbys_keep(guard->standbys, guard->base.node_id);
     guard->kept = true;
     guard->stopping = false;
     guard->hooks = hooks ? *hooks : (struct engine_guard_hooks){0};
@@ -544,6 +570,7 @@ void engine_guard_leave(struct engine *engine)
 
     if (!guard->kept)
         return;
+    engine_standbys_leave(guard->standbys);
     WITH_LOCK (&guard->lock) {
         guard->stopping = true;
         condition_signal(&guard->wake);
@@ -558,6 +585,7 @@ void engine_guard_leave(struct engine *engine)
 
 void engine_guard_pause(struct engine *engine, bool on)
 {
+    engine_standbys_pause(guard_of(engine)->standbys, on);
     atomic_store(&guard_of(engine)->paused, on);
 }
 
@@ -568,7 +596,7 @@ bool engine_guard_retire(struct engine *engine)
     assert(!guard->kept);
     atomic_store(&guard->retired, true);
     atomic_store(&guard->down, true);
-    if (guard_inside(guard))
+    if (!engine_standbys_retire(guard->standbys) || guard_inside(guard))
         return false;
     engine_close(TAKE(guard->inner));
     return true;

@@ -49,11 +49,15 @@ struct engine_guard_options {
     int64_t failover_ms;   /* calls wait so long for another server to take over; 0: they do not */
     size_t failover_calls; /* at most so many do; 0: 16 */
 
+    bool is_standby; /* it is one of several that may be read from: the log calls it so */
+
     /* Opens the store; NULL: engine_open. */
     bool (*open)(void *context, struct slice url, const struct engine_options *options,
                  struct engine **ret_engine, struct error *err);
     void *open_context;
 };
+
+struct engine_standbys;
 
 /* A guard before a node that is not open yet, and so down. To be closed with engine_close. */
 struct engine *engine_guard_new(const struct engine_guard_options *options);
@@ -62,6 +66,13 @@ struct engine *engine_guard_new(const struct engine_guard_options *options);
  * again, empty: not at all. */
 struct engine *engine_guard_around(const struct engine_guard_options *options,
                                    struct engine *inner);
+
+/* Hangs the standbys of the node (standbys.h) on its guard, which keeps, pauses, retires and frees
+ * them as the node itself; NULL: it has none. Before it is kept. */
+void engine_guard_hang(struct engine *engine, struct engine_standbys *standbys);
+
+/* Serves, and is not overdue with a sign of life: worth asking when there is another to ask. */
+bool engine_guard_is_well(const struct engine *engine);
 
 /* What an engine handed to engine_guard_around is to be told, if its calls can wait. */
 struct engine_watch engine_guard_watch(struct engine *engine);

@@ -51,13 +51,6 @@ static bool refuse_down(struct guard *guard, uint32_t partition, struct error *e
     return refuse(guard, partition, code, what, err);
 }
 
-static bool is_suspect(const struct guard *guard)
-{
-    int64_t since_ms = atomic_load_explicit(&guard->ping_since_ms, memory_order_relaxed);
-
-    return since_ms && clock_read_monotonic_ms(guard->clock) - since_ms > guard->options.suspect_ms;
-}
-
 /* Why a call is turned away, or true after all. */
 static bool look_closer(struct guard *guard, uint32_t partition, struct error *err)
 {
@@ -72,7 +65,7 @@ static bool look_closer(struct guard *guard, uint32_t partition, struct error *e
         return refuse(guard, partition, ERROR_NODE_PAUSED, "paused by the operator", err);
     if (guard_is_silent(guard))
         return refuse(guard, partition, ERROR_NODE_DOWN, "not answering", err);
-    if (is_suspect(guard) && guard_inside(guard) > guard->options.suspect_calls)
+    if (guard_is_suspect(guard) && guard_inside(guard) > guard->options.suspect_calls)
         return refuse(guard, partition, ERROR_NODE_DOWN, "slow to answer, and others wait for it",
                       err);
     return true;
@@ -467,6 +460,22 @@ static bool guard_multi_get(struct engine *engine, struct engine_snapshot *snaps
     return done;
 }
 
+/* Of a standby: where it does not answer, the primary does. */
+static bool guard_prove(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                        struct slice meta, struct slice key, struct arena *arena,
+                        struct engine_proof *ret_proof, struct engine_value *ret_value,
+                        struct error *err)
+{
+    struct guard *guard = guard_of(engine);
+    struct guard_door *door;
+
+    return enter(guard, partition, &door, err) &&
+           leave(guard, door, partition, false,
+                 engine_prove(guard->inner, snapshot_inner(snapshot), partition, meta, key, arena,
+                              ret_proof, ret_value, err),
+                 err);
+}
+
 static bool guard_iterator_new(struct engine *engine, struct engine_snapshot *snapshot,
                                uint32_t partition, struct engine_range range, bool backwards,
                                enum engine_reach reach, struct engine_iterator **ret_iterator,
@@ -668,6 +677,7 @@ static void guard_close(struct engine *engine)
     engine_guard_leave(engine);
     assert(guard_inside(guard) == 0); /* a snapshot or iterator outlived its engine */
     engine_close(guard->inner);
+    engine_standbys_free(guard->standbys); /* behind the engine, which sends their beats */
     memory_free((void *)guard->shown.data);
     memory_free(guard->name);
     explicit_bzero(guard->url, strlen(guard->url));
@@ -709,4 +719,5 @@ const struct engine_driver guard_driver = {
     .fails_over = guard_fails_over,
     .has_lost = guard_has_lost,
     .loss_accept = guard_loss_accept,
+    .prove = guard_prove,
 };

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "engine/driver.h"
 #include "engine/guard.h"
+#include "engine/standbys.h"
 
 #include <stdatomic.h>
 
@@ -28,6 +29,7 @@ struct guard {
     char *name, *url;   /* owned; the URL is cleansed */
     struct slice shown; /* owned: the URL without its password */
     const struct clock *clock;
+    struct engine_standbys *standbys; /* owned; NULL: it has none */
 
     struct guard_door doors[GUARD_DOORS];
 
@@ -87,6 +89,14 @@ static inline bool guard_is_silent(const struct guard *guard)
     uint64_t ping = atomic_load_explicit(&guard->ping, memory_order_relaxed);
 
     return ping && ping == atomic_load_explicit(&guard->ping_silent, memory_order_relaxed);
+}
+
+/* A sign of life is overdue. */
+static inline bool guard_is_suspect(const struct guard *guard)
+{
+    int64_t since_ms = atomic_load_explicit(&guard->ping_since_ms, memory_order_relaxed);
+
+    return since_ms && clock_read_monotonic_ms(guard->clock) - since_ms > guard->options.suspect_ms;
 }
 
 size_t guard_inside(const struct guard *guard);

@@ -11,6 +11,7 @@
 #include "heat/heat.h"
 #include "item/items.h"
 #include "item/metering.h"
+#include "item/reading.h"
 #include "migration/migrator.h"
 #include "net/workers.h"
 #include "observe/observer.h"
@@ -22,6 +23,40 @@ struct front_queries;
 
 /* The database that tables of the Table API are in, of each account. */
 #define FRONT_TABLE_DATABASE "TablesDB"
+
+/* What reads of an account may show: the level they have unless they ask for a weaker one, and what
+ * bounded staleness is bounded by. */
+struct front_consistency {
+    enum item_level level;
+    int64_t staleness_ms;
+    uint64_t staleness_operations;
+};
+
+/* The level that a request asks for by name: its own, or a weaker one. ERROR_BAD_REQUEST: it is
+ * stronger, or there is none of that name. Empty: the account's. */
+NODISCARD bool front_consistency_find(const struct front_consistency *own, struct slice name,
+                                      enum item_level *ret_level, struct error *err);
+
+/* How a request reads that has no tokens of a session: what it has written itself a standby cannot
+ * prove to have, so Session is the primary's. */
+static inline struct item_reading_options
+front_consistency_reading(const struct front_consistency *own, enum item_level level)
+{
+    return (struct item_reading_options){.level = level == ITEM_SESSION ? ITEM_STRONG : level,
+                                         .staleness_ms = own->staleness_ms,
+                                         .staleness_lsns = own->staleness_operations};
+}
+
+/* Appends who answered for the spans: "NODE;level=Strong", or "NODE/standby2;level=LEVEL;age=MS" of
+ * the standby on the second host of the URL, separated by commas. Of many the list ends early. */
+void front_served_append(const struct container *container, struct item_reading *reading,
+                         const struct partition_span *spans, size_t count, struct buf *out);
+
+/* Asked for costs twice as much as weaker ones, wherever it is read from. */
+static inline bool front_consistency_is_dear(enum item_level level)
+{
+    return level <= ITEM_BOUNDED;
+}
 
 /* All borrowed; they outlive the front. */
 struct front_services {
@@ -45,5 +80,6 @@ struct front_services {
     struct keeper *keeper;         /* of that record; NULL: none is written down */
     struct front_queries *queries; /* kit/queries.h; NULL: no front runs any */
     uint32_t burst_seconds;        /* for load_meters_apply */
-    size_t query_threads;          /* that may share the work of one query */
+    struct front_consistency consistency;
+    size_t query_threads; /* that may share the work of one query */
 };

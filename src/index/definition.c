@@ -199,6 +199,14 @@ static bool filters_same(const struct index_definition *a, const struct index_de
     return true;
 }
 
+bool index_spatial_same(const struct index_spatial *a, const struct index_spatial *b)
+{
+    return a->rules.surface == b->rules.surface && a->rules.every_type == b->rules.every_type &&
+           a->rules.smaller == b->rules.smaller && a->grid.surface == b->grid.surface &&
+           a->grid.x_min == b->grid.x_min && a->grid.y_min == b->grid.y_min &&
+           a->grid.x_max == b->grid.x_max && a->grid.y_max == b->grid.y_max;
+}
+
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b)
 {
     if (a->kind != b->kind || a->collator != b->collator || a->multikey != b->multikey ||
@@ -209,6 +217,8 @@ bool index_definition_same(const struct index_definition *a, const struct index_
         if (!paths_same(&a->parts[i].path, &b->parts[i].path) ||
             a->parts[i].hashed != b->parts[i].hashed)
             return false;
+    if (a->spatial && !index_spatial_same(a->spatial, b->spatial))
+        return false;
     return !a->tree || (a->tree->elements_hidden == b->tree->elements_hidden &&
                         nodes_same(a->tree->root, b->tree->root));
 }

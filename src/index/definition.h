@@ -16,6 +16,7 @@
 #include "document/collator.h"
 #include "document/order.h"
 #include "document/path.h"
+#include "search/geometry.h"
 
 /* Formats of entries. Those of policies are 1, with the text of the path in each; definitions of
  * their own have their number instead. */
@@ -70,6 +71,12 @@ enum index_state { INDEX_READY, INDEX_BUILDING, INDEX_FAILED };
 
 struct index_tree; /* the paths of a wildcard: policy_private.h */
 
+/* Of an index of where things are: what is a figure, and which cells there are. */
+struct index_spatial {
+    struct search_rules rules;
+    struct search_grid grid;
+};
+
 struct index_definition {
     struct slice name;
     uint8_t format;
@@ -77,7 +84,8 @@ struct index_definition {
     const struct index_kind *kind;
     const struct index_part *parts; /* of a wildcard none */
     size_t part_count;
-    const struct index_tree *tree; /* of a wildcard */
+    const struct index_tree *tree;       /* of a wildcard */
+    const struct index_spatial *spatial; /* of that kind */
     enum document_order order;
     const struct document_collator
         *collator;                 /* texts are in its comparison form; NULL: as they are */
@@ -155,6 +163,7 @@ static inline bool index_array_read(struct slice name, struct index_array *ret_a
 
 extern const struct index_kind index_kind_ordered;
 extern const struct index_kind index_kind_wildcard;
+extern const struct index_kind index_kind_spatial;
 
 /* What a language says of an index; what is zero or empty is not said. */
 struct index_parts {
@@ -204,6 +213,9 @@ struct slice index_definition_words(struct slice object, const struct index_word
 
 /* The words of its state. */
 const char *index_state_name(enum index_state state);
+
+/* Have figures the same cells in both? */
+bool index_spatial_same(const struct index_spatial *a, const struct index_spatial *b);
 
 /* Are all entries of one entries of the other? The name does not matter, nor what plans are told.
  */

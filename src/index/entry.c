@@ -344,6 +344,10 @@ static bool read_entry(struct reader *r)
             kind == INDEX_ESCAPE_COMPOSITE_HASH || kind == INDEX_ESCAPE_TUPLE_HASH)
             return read_together(r, kind);
     }
+    if (next_is(r, INDEX_MARK_ESCAPE, INDEX_ESCAPE_CELLS)) {
+        r->rest = slice_skip(r->rest, 2);
+        put(r, "cell of ");
+    }
     if (!read_path(r))
         return false;
     put(r, " = ");

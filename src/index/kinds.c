@@ -1,9 +1,11 @@
-/* Composite, spatial, vector and full-text indexes as a policy lists them. Composite ones are
- * taken into the policy; of the others the shape is checked, and they are shown as they were given.
- * What they must agree with elsewhere in the container (its embeddings, its full-text policy,
- * geography or geometry) is checked where those are known. */
+/* Composite, spatial, vector and full-text indexes as a policy lists them. Composite and spatial
+ * ones become definitions; of the others the shape is checked, and they are shown as they were
+ * given. What they must agree with elsewhere in the container (its embeddings, its full-text
+ * policy, geography or geometry) is checked where those are known. */
 #include "document/bson.h"
 #include "index/policy_private.h"
+
+#include <math.h>
 
 static bool wrong(struct error *err, const char *list, const char *what)
 {
@@ -192,7 +194,10 @@ static bool spatial_types_check(const struct document_value *of, struct error *e
     return true;
 }
 
-static bool spatial_box_check(const struct document_value *of, struct error *err)
+/* Of a plane: no two corners may be so close that numbers do not tell the cells between them apart.
+ */
+static bool spatial_box_parse(const struct document_value *of, struct index_spatial *spatial,
+                              struct error *err)
 {
     static const char *const sides[] = {"xmin", "ymin", "xmax", "ymax"};
     double numbers[ARRAY_LEN(sides)];
@@ -204,27 +209,69 @@ static bool spatial_box_check(const struct document_value *of, struct error *err
         return wrong(err, "spatialIndexes", "\"boundingBox\" is not an object");
     for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
         if (!document_find(box.document, slice_of_text(sides[i]), &side) ||
-            !document_to_double(&side, &numbers[i]))
+            !document_to_double(&side, &numbers[i]) || !isfinite(numbers[i]))
             return wrong(err, "spatialIndexes", "a bounding box has four numbers");
     }
     if (!(numbers[0] < numbers[2] && numbers[1] < numbers[3]))
         return wrong(err, "spatialIndexes", "a bounding box has its minimum below its maximum");
+    spatial->rules.surface = SEARCH_PLANE;
+    spatial->grid =
+        (struct search_grid){SEARCH_PLANE, numbers[0], numbers[1], numbers[2], numbers[3]};
     return true;
 }
 
-bool index_spatial_check(const struct document_value *list, struct arena *arena, struct error *err)
+/* All figures at a path have entries, whatever types are named: what a query finds does not depend
+ * on its index. */
+static bool spatial_parse(const struct document_value *value, struct arena *arena,
+                          struct index_definition *definition, struct error *err)
 {
-    struct document_iter iter;
-    struct document_path path;
+    struct index_part *part = ARENA_NEW(arena, struct index_part);
+    struct index_spatial *spatial = ARENA_NEW(arena, struct index_spatial);
 
+    *part = (struct index_part){0};
+    *spatial = (struct index_spatial){0};
+    if (!member_path(value, DOCUMENT_PATH_INDEX, "spatialIndexes", arena, &part->path, err) ||
+        !spatial_types_check(value, err) || !spatial_box_parse(value, spatial, err))
+        return false;
+    if (part->path.count &&
+        part->path.segments[part->path.count - 1].kind == DOCUMENT_SEGMENT_TUPLE)
+        return wrong(err, "spatialIndexes", "a path does not end in a tuple");
+    *definition = (struct index_definition){.format = INDEX_FORMAT_POLICY,
+                                            .kind = &index_kind_spatial,
+                                            .parts = part,
+                                            .part_count = 1,
+                                            .spatial = spatial,
+                                            .order = DOCUMENT_ORDER_SQL,
+                                            .expire_after_s = INDEX_EXPIRES_NEVER};
+    return true;
+}
+
+bool index_spatial_parse(const struct document_value *list, struct arena *arena,
+                         const struct index_definition ***ret_definitions, size_t *ret_count,
+                         struct error *err)
+{
+    const struct index_definition **definitions;
+    struct document_iter iter;
+    size_t count = 0;
+
+    *ret_definitions = NULL;
+    *ret_count = 0;
     if (list->type == DOCUMENT_UNDEFINED)
         return true;
+    if (document_count(list->document) > INDEX_SPATIAL_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "spatialIndexes: there are more than %d paths",
+                         INDEX_SPATIAL_MAX);
+    definitions = ARENA_ARRAY(arena, const struct index_definition *, INDEX_SPATIAL_MAX);
     document_iter_init(&iter, list->document);
     while (document_iter_next(&iter)) {
-        if (!member_path(&iter.value, DOCUMENT_PATH_INDEX, "spatialIndexes", arena, &path, err) ||
-            !spatial_types_check(&iter.value, err) || !spatial_box_check(&iter.value, err))
+        struct index_definition *definition = ARENA_NEW(arena, struct index_definition);
+
+        if (!spatial_parse(&iter.value, arena, definition, err))
             return false;
+        definitions[count++] = definition;
     }
+    *ret_definitions = definitions;
+    *ret_count = count;
     return true;
 }
 

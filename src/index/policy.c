@@ -33,7 +33,11 @@
  *     02 07 composite, 02 08 tuple | XXH3-128 of the beginning | for each path: 01 or 02 | 00 |
  * values
  *
- * No segment begins with 02 04 to 02 09, so these never mix with plain entries.
+ * A spatial index has an entry for each cell that a figure at the path lies in:
+ *
+ *     02 0A | path, as above | number of the cell, a text of 16 hexadecimal digits
+ *
+ * No segment begins with 02 04 to 02 0A, so these never mix with plain entries.
  *
  * Definitions besides the policy have entries of format 2, known by the number of the definition:
  *
@@ -72,6 +76,8 @@ struct parser {
     struct rows included, excluded;
     const struct index_definition **composite_definitions;
     size_t composite_count;
+    const struct index_definition **spatial_definitions;
+    size_t spatial_count;
     struct document_value composites, spatial, vectors, texts; /* undefined: not given */
 };
 
@@ -381,6 +387,8 @@ static bool build(struct parser *p)
         memcpy(definitions + 1, p->composite_definitions, p->composite_count * sizeof *definitions);
     p->policy->definitions = definitions;
     p->policy->definition_count = 1 + p->composite_count;
+    p->policy->spatial = p->spatial_definitions;
+    p->policy->spatial_count = p->spatial_count;
     composites_find(p->policy, p->arena);
     return true;
 }
@@ -394,7 +402,8 @@ static bool parse_kinds(struct parser *p, struct slice policy)
            field(p, policy, SLICE("fullTextIndexes"), DOCUMENT_ARRAY, "an array", &p->texts) &&
            index_composites_parse(&p->composites, p->arena, &p->composite_definitions,
                                   &p->composite_count, p->err) &&
-           index_spatial_check(&p->spatial, p->arena, p->err) &&
+           index_spatial_parse(&p->spatial, p->arena, &p->spatial_definitions, &p->spatial_count,
+                               p->err) &&
            index_vectors_check(&p->vectors, p->arena, p->err) &&
            index_texts_check(&p->texts, p->arena, p->err);
 }

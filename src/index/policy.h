@@ -28,6 +28,7 @@ enum {
     INDEX_BYTES_MAX = 32 << 20,     /* of the entries of an item: more than any policy can make */
     INDEX_WORK_MAX = 32 << 20,      /* steps to find them (entries.c): a fraction of a second */
     INDEX_PATHS_MAX = 1500,         /* included and excluded ones of a policy */
+    INDEX_SPATIAL_MAX = 64,         /* paths of spatial indexes */
     INDEX_COMPOSITE_PATHS_MAX = 8,  /* in one index */
     INDEX_COMPOSITE_TOTAL_MAX = 100 /* paths in all composite indexes */
 };
@@ -45,6 +46,24 @@ NODISCARD bool index_policy_parse(struct slice policy, const struct document_nam
 const struct index_policy *index_policy_with(const struct index_policy *policy,
                                              const struct index_definition *const *definitions,
                                              size_t count, struct arena *arena);
+
+/* The same with the entries of its spatial indexes, which containers of before have not. */
+const struct index_policy *index_policy_with_cells(const struct index_policy *policy,
+                                                   struct arena *arena);
+
+/* Does it list spatial indexes? */
+bool index_policy_has_spatial(const struct index_policy *policy);
+
+/* Its spatial index of what is at this path; NULL: none, or it has no entries. */
+const struct index_definition *index_policy_spatial_at(const struct index_policy *policy,
+                                                       const struct document_path *path);
+
+/* The common beginning of the entries of a spatial index for this path, in the arena. */
+struct slice index_spatial_prefix(const struct document_path *path, struct arena *arena);
+
+/* A cell as the value of an entry: its number in text, which sorts like it. */
+enum { INDEX_CELL_SIZE = 17 };
+struct document_value index_cell_value(uint64_t cell, char text[INDEX_CELL_SIZE]);
 
 /* All its definitions: the wildcard of its paths, its composites, then those besides. */
 const struct index_definition *const *index_policy_definitions(const struct index_policy *policy,

@@ -17,6 +17,7 @@ enum {
     INDEX_ESCAPE_COMPOSITE_HASH = 0x07,
     INDEX_ESCAPE_TUPLE_HASH = 0x08,
     INDEX_ESCAPE_NUMBER = 0x09,
+    INDEX_ESCAPE_CELLS = 0x0A,
     INDEX_SHAPE_COUNT = 0x3F, /* values of an entry of format 2 */
     INDEX_SHAPE_MONGO = 0x40, /* they are in MongoDB's order */
     INDEX_SHAPE_PATH = 0x80,  /* a path comes before them */
@@ -91,7 +92,10 @@ struct index_policy {
     struct index_tree *tree;
     const struct index_definition *const *definitions; /* the first is the wildcard of tree */
     size_t definition_count, besides_count;            /* the last ones are besides */
-    const struct index_composite *composites;          /* those of definitions that are such */
+    const struct index_definition *const *spatial; /* as listed; among the definitions once items
+                                                      have their entries */
+    size_t spatial_count;
+    const struct index_composite *composites; /* those of definitions that are such */
     size_t composite_count;
 };
 
@@ -187,8 +191,9 @@ bool index_walk_takes(struct index_walk *walk, struct slice item);
 NODISCARD bool index_composites_parse(const struct document_value *list, struct arena *arena,
                                       const struct index_definition ***ret_definitions,
                                       size_t *ret_count, struct error *err);
-NODISCARD bool index_spatial_check(const struct document_value *list, struct arena *arena,
-                                   struct error *err);
+NODISCARD bool index_spatial_parse(const struct document_value *list, struct arena *arena,
+                                   const struct index_definition ***ret_definitions,
+                                   size_t *ret_count, struct error *err);
 NODISCARD bool index_vectors_check(const struct document_value *list, struct arena *arena,
                                    struct error *err);
 NODISCARD bool index_texts_check(const struct document_value *list, struct arena *arena,

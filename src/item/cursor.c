@@ -338,12 +338,13 @@ static bool entry_seek(struct cursor *cursor, struct slice a, struct slice b, st
 
 /* Length of the values at the start of bytes. */
 static bool values_length(const struct cursor_request *request, struct slice bytes,
-                          size_t *ret_length, size_t *ret_kept, struct error *err)
+                          size_t *ret_length, size_t *ret_kept, bool *ret_cut, struct error *err)
 {
     struct slice rest = bytes;
     bool cut;
 
     *ret_kept = 0;
+    *ret_cut = false;
     for (size_t i = 0; i < request->value_count; i++) {
         uint8_t inverted[INDEX_VALUE_MAX];
         struct slice value = rest, behind;
@@ -356,6 +357,7 @@ static bool values_length(const struct cursor_request *request, struct slice byt
         behind = value;
         if (!document_key_skip_cut(request->order, INDEX_VALUE_MAX, &behind, &cut, err))
             return false;
+        *ret_cut |= cut;
         rest = slice_skip(rest, value.len - behind.len);
         if (i + 1 == request->kept_count)
             *ret_kept = bytes.len - rest.len;
@@ -462,12 +464,12 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
 {
     const struct cursor_request *request = &cursor->request;
     struct slice bytes = slice_skip(entry->key, 1 + request->path.len), value, routing;
-    bool in, ended, found;
+    bool in, ended, found, cut;
     uint64_t number;
     size_t length, kept;
 
     *ret_verdict = PASSED;
-    if (!values_length(request, bytes, &length, &kept, err))
+    if (!values_length(request, bytes, &length, &kept, &cut, err))
         return false;
     if (bytes.len < length + NUMBER_SIZE)
         return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
@@ -489,6 +491,12 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
                                  : !routing_is_wanted(request, routing))
             return routing_pass(cursor, value, routing, err);
         buf_clear(&cursor->key);
+        if (request->values_alone && !cut) {
+            *ret_verdict = WANTED;
+            *hit = (struct cursor_hit){slice_first(value, kept), routing, number, SLICE_NONE,
+                                       SLICE_NONE};
+            return true;
+        }
         if (!key_look_up(cursor, number, &found, err))
             return false;
         if (!found)
@@ -570,8 +578,9 @@ static bool last_decode(const struct cursor *cursor, struct cursor_hit *hit, str
 {
     struct slice bytes = slice_skip(buf_slice(&cursor->key), 1 + cursor->request.path.len);
     size_t length, kept;
+    bool cut;
 
-    if (!values_length(&cursor->request, bytes, &length, &kept, err))
+    if (!values_length(&cursor->request, bytes, &length, &kept, &cut, err))
         return false;
     if (bytes.len < length + NUMBER_SIZE)
         return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");

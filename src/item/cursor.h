@@ -70,11 +70,14 @@ struct cursor_request {
     struct slice logical;                  /* only items of this logical partition; empty: all */
 
     /* Of the index; all borrowed while the cursor is used. */
-    struct slice path;                 /* index_path_append, or the prefix of a composite index */
-    size_t value_count;                /* 1, or as many as the composite index has paths */
-    enum document_order order;         /* of its entries */
-    size_t kept_count;                 /* hits have so many of the values; 0: all */
-    const bool *descending;            /* of a composite index */
+    struct slice path;         /* index_path_append, or the prefix of a composite index */
+    size_t value_count;        /* 1, or as many as the composite index has paths */
+    enum document_order order; /* of its entries */
+    size_t kept_count;         /* hits have so many of the values; 0: all */
+    const bool *descending;    /* of a composite index */
+    bool values_alone; /* of a definition besides the policy: hits have no item key, which saves
+                        * looking it up, unless a value was cut; of a logical partition come those
+                        * with its routing key, which another may have too */
     const struct cursor_range *ranges; /* ascending, apart from each other */
     size_t range_count;
 };

@@ -1,6 +1,7 @@
 #include "item/items.h"
 
 #include "base/bytes.h"
+#include "item/reading.h"
 #include "partition/layout.h"
 #include "partition/strategy.h"
 
@@ -8,11 +9,18 @@ enum { ROUTE_BYTES_USUAL = 256 }; /* so that most routes are made with one alloc
 
 /* --- Finding the place ----------------------------------------------------------------------- */
 
+struct engine *item_space_engine(const struct item_space *space, const struct partition_span *span)
+{
+    struct engine *engine = space->engine(space->nodes, span->node);
+
+    return space->reading ? item_reading_engine(space->reading, engine) : engine;
+}
+
 struct item_scope item_space_span_scope(const struct item_space *space,
                                         const struct partition_span *span)
 {
     return (struct item_scope){
-        .engine = space->engine(space->nodes, span->node),
+        .engine = item_space_engine(space, span),
         .commit = space->commit(space->nodes, span->node),
         .partition = span->id,
         .epoch = span->epoch,

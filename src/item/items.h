@@ -9,6 +9,8 @@
 #include "item/transaction.h"
 #include "partition/map.h"
 
+struct item_reading;
+
 /* One container as items see it: the map and how to get at the nodes it names. A plain value;
  * everything is borrowed. */
 struct item_space {
@@ -39,6 +41,9 @@ struct item_space {
 
     const struct promotion_list *promotions; /* keys it does not take; NULL: it takes all */
     struct history_origin history;           /* scope.h */
+
+    int64_t since_ms; /* monotonic: since when map and definition hold; INT64_MAX: no standbys */
+    struct item_reading *reading; /* reading.h; borrowed. NULL: the primaries are read */
 };
 
 /* Physical partitions split, merge and move while requests run. Whoever writes under an old map is
@@ -64,6 +69,9 @@ void item_space_release(struct item_space *space);
  * is overtaken and has been renewed. */
 NODISCARD bool item_space_try_again(struct item_space *space, struct error *err);
 CLEANUP_VALUE_FN(struct item_space, item_space_release)
+
+/* The engine that a span is read from: its node, or what stands before it (reading.h). */
+struct engine *item_space_engine(const struct item_space *space, const struct partition_span *span);
 
 /* The scope of the physical partition that holds a logical one. */
 struct item_scope item_space_scope(const struct item_space *space, struct slice logical);

@@ -63,8 +63,8 @@ static bool read_apply(struct item_operation *op, enum engine_reach reach, bool 
 
     *ret_cold = false;
     if (!item_space_admits(space, route->logical, err) ||
-        !engine_get(space->engine(space->nodes, route->span->node), NULL, route->span->id,
-                    route->stored, reach, op->arena, &value, err))
+        !engine_get(item_space_engine(space, route->span), NULL, route->span->id, route->stored,
+                    reach, op->arena, &value, err))
         return false;
     *ret_cold = value.found == ENGINE_COLD;
     if (*ret_cold)

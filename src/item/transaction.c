@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "document/bson.h"
 #include "document/order.h"
+#include "engine/reader.h"
 #include "partition/layout.h"
 #include "partition/strategy.h"
 #include "partition/synthetic.h"
@@ -38,6 +39,7 @@ place_new(struct arena *arena, const struct item_scope *scope, struct slice logi
     struct transaction_place *place = ARENA_NEW(arena, struct transaction_place);
 
     place->scope = *scope;
+    place->scope.engine = engine_reader_behind(scope->engine); /* never from a standby */
     place->logical = arena_copy(arena, logical);
     return place;
 }
@@ -95,7 +97,7 @@ bool transaction_open(const struct item_scope *scope, struct arena *arena,
 {
     CLEANUP(transaction_free) struct transaction *transaction = transaction_new(scope, arena);
 
-    if (!engine_snapshot_new(scope->engine, &transaction->snapshot, err))
+    if (!engine_snapshot_new(engine_reader_behind(scope->engine), &transaction->snapshot, err))
         return false;
     *ret_transaction = TAKE(transaction);
     return true;

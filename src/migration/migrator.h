@@ -90,6 +90,24 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
 
+/* Each does what the one above of its name does, but begin it: *ret_plan is what would be, a
+ * reference. Its targets may get other ids. */
+NODISCARD bool migrator_split_plan(struct migrator *migrator, const struct container *container,
+                                   uint32_t partition, size_t pieces, struct migration **ret_plan,
+                                   struct error *err);
+NODISCARD bool migrator_merge_plan(struct migrator *migrator, const struct container *container,
+                                   const uint32_t *partitions, size_t count,
+                                   struct migration **ret_plan, struct error *err);
+NODISCARD bool migrator_move_plan(struct migrator *migrator, const struct container *container,
+                                  uint32_t partition, uint32_t node, struct migration **ret_plan,
+                                  struct error *err);
+NODISCARD bool migrator_isolate_plan(struct migrator *migrator, const struct container *container,
+                                     const struct partition_key *key, struct migration **ret_plan,
+                                     struct error *err);
+
+/* How long the throttle lets so many bytes take to be copied; 0: there is none. */
+int64_t migrator_copy_ms(const struct migrator *migrator, uint64_t bytes);
+
 /* Cuts a partition where a range begins and ends, as far as that is within it, so that the range
  * has partitions of its own. They stay where they are. ERROR_BAD_REQUEST: the range holds all of
  * it, or nothing. */

@@ -20,8 +20,12 @@ bool migrator_begin(struct migrator *migrator, const struct container *container
     struct migration_request divided = *request;
 
     if (!catalogue_container_reopen(migrator->catalogue, container, &before, err) ||
-        !migrator_divide(migrator, before, &divided, alike, arena, err) ||
-        !catalogue_migration_begin(migrator->catalogue, container, &divided, &now, err))
+        !migrator_divide(migrator, before, &divided, alike, arena, err))
+        return false;
+    if (request->ret_plan)
+        return catalogue_migration_plan(migrator->catalogue, container, &divided, request->ret_plan,
+                                        err);
+    if (!catalogue_migration_begin(migrator->catalogue, container, &divided, &now, err))
         return false;
     names = container_names(migrator->catalogue, now, arena);
     log_event(migrator->options.log, LOG_INFO, "migration begun",
@@ -43,8 +47,9 @@ static bool span_find(const struct container *container, uint32_t partition,
                      SLICE_ARG(container_info(container)->id), partition);
 }
 
-bool migrator_split(struct migrator *migrator, const struct container *container,
-                    uint32_t partition, size_t pieces, const double *weights, struct error *err)
+static bool split(struct migrator *migrator, const struct container *container, uint32_t partition,
+                  size_t pieces, const double *weights, struct migration **ret_plan,
+                  struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -55,7 +60,8 @@ bool migrator_split(struct migrator *migrator, const struct container *container
                                         .target_count = pieces,
                                         .bounds = points,
                                         .weights = weights,
-                                        .cut = PARTITION_CUT_BY_HAND};
+                                        .cut = PARTITION_CUT_BY_HAND,
+                                        .ret_plan = ret_plan};
     const struct partition_span *span;
     size_t count;
 
@@ -72,6 +78,19 @@ bool migrator_split(struct migrator *migrator, const struct container *container
         return error_set(err, ERROR_BAD_REQUEST, "partition %u cannot be split into %zu", partition,
                          pieces);
     return migrator_begin(migrator, now, &request, false, err);
+}
+
+bool migrator_split(struct migrator *migrator, const struct container *container,
+                    uint32_t partition, size_t pieces, const double *weights, struct error *err)
+{
+    return split(migrator, container, partition, pieces, weights, NULL, err);
+}
+
+bool migrator_split_plan(struct migrator *migrator, const struct container *container,
+                         uint32_t partition, size_t pieces, struct migration **ret_plan,
+                         struct error *err)
+{
+    return split(migrator, container, partition, pieces, NULL, ret_plan, err);
 }
 
 /* What is reserved for key values must fit into one partition. */
@@ -96,8 +115,9 @@ static bool reserved_fits(const struct container *container, const uint32_t *par
                      (unsigned long long)reserved, (unsigned long long)most);
 }
 
-bool migrator_merge(struct migrator *migrator, const struct container *container,
-                    const uint32_t *partitions, size_t count, struct error *err)
+static bool merge(struct migrator *migrator, const struct container *container,
+                  const uint32_t *partitions, size_t count, struct migration **ret_plan,
+                  struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
     uint32_t needed;
@@ -119,24 +139,47 @@ bool migrator_merge(struct migrator *migrator, const struct container *container
                           &(struct migration_request){.kind = MIGRATION_MERGE,
                                                       .sources = partitions,
                                                       .source_count = count,
-                                                      .target_count = 1},
+                                                      .target_count = 1,
+                                                      .ret_plan = ret_plan},
                           false, err);
 }
 
-bool migrator_move(struct migrator *migrator, const struct container *container, uint32_t partition,
-                   uint32_t node, struct error *err)
+bool migrator_merge(struct migrator *migrator, const struct container *container,
+                    const uint32_t *partitions, size_t count, struct error *err)
+{
+    return merge(migrator, container, partitions, count, NULL, err);
+}
+
+bool migrator_merge_plan(struct migrator *migrator, const struct container *container,
+                         const uint32_t *partitions, size_t count, struct migration **ret_plan,
+                         struct error *err)
+{
+    return merge(migrator, container, partitions, count, ret_plan, err);
+}
+
+bool migrator_move_plan(struct migrator *migrator, const struct container *container,
+                        uint32_t partition, uint32_t node, struct migration **ret_plan,
+                        struct error *err)
 {
     return migrator_begin(migrator, container,
                           &(struct migration_request){.kind = MIGRATION_MOVE,
                                                       .sources = &partition,
                                                       .source_count = 1,
                                                       .target_count = 1,
-                                                      .nodes = &node},
+                                                      .nodes = &node,
+                                                      .ret_plan = ret_plan},
                           false, err);
 }
 
-bool migrator_isolate(struct migrator *migrator, const struct container *container,
-                      const struct partition_key *key, double heat, struct error *err)
+bool migrator_move(struct migrator *migrator, const struct container *container, uint32_t partition,
+                   uint32_t node, struct error *err)
+{
+    return migrator_move_plan(migrator, container, partition, node, NULL, err);
+}
+
+static bool isolate(struct migrator *migrator, const struct container *container,
+                    const struct partition_key *key, double heat, struct migration **ret_plan,
+                    struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -147,7 +190,8 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     struct migration_request request = {.kind = MIGRATION_ISOLATE,
                                         .source_count = 1,
                                         .bounds = bounds,
-                                        .cut = PARTITION_CUT_ISOLATED};
+                                        .cut = PARTITION_CUT_ISOLATED,
+                                        .ret_plan = ret_plan};
     size_t spans, count = 0;
     bool given = heat > 0 && heat < 1;
 
@@ -175,6 +219,26 @@ bool migrator_isolate(struct migrator *migrator, const struct container *contain
     request.ended = range;
     request.weights = given ? weights : NULL;
     return migrator_begin(migrator, now, &request, false, err);
+}
+
+bool migrator_isolate(struct migrator *migrator, const struct container *container,
+                      const struct partition_key *key, double heat, struct error *err)
+{
+    return isolate(migrator, container, key, heat, NULL, err);
+}
+
+bool migrator_isolate_plan(struct migrator *migrator, const struct container *container,
+                           const struct partition_key *key, struct migration **ret_plan,
+                           struct error *err)
+{
+    return isolate(migrator, container, key, 0, ret_plan, err);
+}
+
+int64_t migrator_copy_ms(const struct migrator *migrator, uint64_t bytes)
+{
+    uint64_t speed = migrator->options.bytes_per_second;
+
+    return speed ? (int64_t)((double)bytes * 1000 / (double)speed) : 0;
 }
 
 bool migrator_carve(struct migrator *migrator, const struct container *container,

@@ -37,6 +37,9 @@ struct net_http_request {
     uint64_t started_ns;   /* of clock_monotonic_ns: when its last bytes came */
     struct net_loop *loop; /* where the connection lives */
     void *user;            /* the handler's own */
+    /* Set by a handler that defers: called on the loop when the client has gone before the answer,
+     * behind the flag below. NULL: nobody wants to know. */
+    void (*gone)(struct net_http_request *request);
 };
 
 /* The value of the first header of that name, in any case; data is NULL without one. */
@@ -79,8 +82,9 @@ const void *net_http_owner(const struct net_http_request *request);
  * deferred requests, from any thread. */
 bool net_http_cancelled(const struct net_http_request *request);
 
-/* The same as a flag to look at, for work that runs long. Good until the answer is given. */
-const atomic_bool *net_http_cancel_flag(const struct net_http_request *request);
+/* The same as a flag to look at, for work that runs long; whoever else wants the work to end sets
+ * it. Good until the answer is given. */
+atomic_bool *net_http_cancel_flag(struct net_http_request *request);
 
 /* Answers 101 with these header lines and hands the connection to another protocol (WebSocket).
  * In the handler only. False, and not answered: the client sent requests before this one that still

@@ -595,6 +595,8 @@ static void http_closed(struct net_connection *connection UNUSED, void *state)
             exchange_release(exchange);
         } else {
             atomic_store_explicit(&exchange->cancelled, true, memory_order_relaxed);
+            if (exchange->request.gone)
+                exchange->request.gone(&exchange->request);
         }
     }
     if (http->reading)
@@ -627,6 +629,7 @@ static void exchange_dispatch(struct net_http_connection *http, struct net_http_
     request->started_ns = net_connection_now_ns(http->connection);
     request->loop = net_connection_loop(http->connection);
     request->user = NULL;
+    request->gone = NULL;
     exchange->close |= !net_http_reader_keeps_alive(&exchange->reader);
     http->closing |= exchange->close;
 
@@ -670,14 +673,16 @@ void net_http_bill(struct net_http_request *request, struct memory_meter *meter)
     net_connection_meter(exchange->connection->connection, meter);
 }
 
-const atomic_bool *net_http_cancel_flag(const struct net_http_request *request)
+atomic_bool *net_http_cancel_flag(struct net_http_request *request)
 {
     return &CONTAINER_OF(request, struct net_http_exchange, request)->cancelled;
 }
 
 bool net_http_cancelled(const struct net_http_request *request)
 {
-    return atomic_load_explicit(net_http_cancel_flag(request), memory_order_relaxed);
+    return atomic_load_explicit(
+        &CONTAINER_OF(request, const struct net_http_exchange, request)->cancelled,
+        memory_order_relaxed);
 }
 
 struct slice net_http_header(const struct net_http_request *request, struct slice name)

@@ -139,6 +139,11 @@ NODISCARD bool commit_partition_renumber(struct engine *engine, uint32_t partiti
 /* Is it open, under this epoch or a higher one? */
 bool commit_partition_is_open(struct commit *commit, uint32_t partition, uint64_t epoch);
 
+/* The key that a partition's numbering is kept under, and the LSN in what is stored there. False:
+ * it is damaged. */
+struct slice commit_meta_key(void);
+NODISCARD bool commit_meta_lsn(struct slice stored, uint64_t *ret_lsn);
+
 /* The last durable LSN of an open partition. ERROR_PARTITION_UNKNOWN. */
 NODISCARD bool commit_partition_lsn(struct commit *commit, uint32_t partition, uint64_t *ret_lsn,
                                     struct error *err);

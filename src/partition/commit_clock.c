@@ -143,6 +143,16 @@ void commit_clock_end(struct commit_clock *clock, unsigned member)
 {
     assert(atomic_load(&clock->floors[member]));
     atomic_store(&clock->floors[member], 0);
+    commit_clock_look(clock);
+}
+
+uint64_t commit_clock_pass(struct commit_clock *clock)
+{
+    return commit_clock_tick(clock);
+}
+
+void commit_clock_look(struct commit_clock *clock)
+{
     if (atomic_load(&clock->listening))
         WITH_LOCK (&clock->lock) {
             if (clock->settled)

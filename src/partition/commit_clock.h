@@ -45,6 +45,12 @@ uint64_t commit_clock_noted(const struct commit_clock *clock, uint64_t hash);
  * listener at a time; NULL: none. When this returns the listener before is not called any more. */
 void commit_clock_listen(struct commit_clock *clock, void (*settled)(void *context), void *context);
 
+/* A time that nothing has, above all that were given; and the listener called for it, once
+ * something is noted with it: for who has made something visible beside the commit that told of it.
+ */
+uint64_t commit_clock_pass(struct commit_clock *clock);
+void commit_clock_look(struct commit_clock *clock);
+
 /* For committers. A member is between begin and end while it stamps and writes a group; ticks are
  * within. */
 unsigned commit_clock_join(struct commit_clock *clock);

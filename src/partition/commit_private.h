@@ -91,7 +91,6 @@ struct commit {
 /* numbering.c: all under partitions_lock. */
 struct partition *commit_partition_find(const struct commit *commit, uint32_t id);
 void commit_meta_encode(struct partition *partition);
-struct slice commit_meta_key(void);
 /* Reads again where the numbering of every partition stands. */
 NODISCARD bool commit_partitions_reload(struct commit *commit, struct error *err);
 

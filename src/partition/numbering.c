@@ -70,6 +70,17 @@ struct slice commit_meta_key(void)
     return slice_of(key, sizeof key);
 }
 
+bool commit_meta_lsn(struct slice stored, uint64_t *ret_lsn)
+{
+    struct commit_numbers numbers = {0};
+    struct error ignored;
+
+    if (!meta_decode(stored, &numbers, &ignored))
+        return false;
+    *ret_lsn = numbers.lsn;
+    return true;
+}
+
 static bool meta_read(struct commit *commit, uint32_t id, struct commit_numbers *ret_numbering,
                       struct error *err)
 {

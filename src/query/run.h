@@ -121,9 +121,11 @@ struct query_request {
      * not enough; nothing is charged then, and whatever rows were given count for nothing. Of plans
      * that are short themselves (query_plan_is_short), from their beginning. */
     bool is_short;
-    bool timed;          /* times of steps are measured */
-    bool explain;        /* page.explain is filled */
-    struct arena *arena; /* of the continuation and the explanation */
+    struct view_bound *bound; /* of one that is short: what several pages may do together, which
+                               * goes down with each; NULL: as much as a page may */
+    bool timed;               /* times of steps are measured */
+    bool explain;             /* page.explain is filled */
+    struct arena *arena;      /* of the continuation and the explanation */
 
     const struct query_binding *bindings; /* NULL: none */
     size_t binding_count;

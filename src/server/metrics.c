@@ -5,10 +5,12 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "engine/guard.h"
+#include "engine/standbys.h"
 #include "engine/upkeep.h"
 #include "query/spool/spill.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -340,6 +342,60 @@ static size_t nodes_sample(const struct cluster *cluster, struct node_sample *sa
     return count;
 }
 
+/* Calls one for every node with standbys. */
+static void standbys_each(const struct cluster *cluster, struct buf *out,
+                          void (*print)(const char *node, const struct engine_standbys *standbys,
+                                        struct buf *out))
+{
+    for (size_t i = 0; i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+
+        if (cluster_node_is_member(node) && engine_standbys_of(node->engine))
+            print(node->name, engine_standbys_of(node->engine), out);
+    }
+}
+
+static void standby_reads_print(const char *node, const struct engine_standbys *standbys,
+                                struct buf *out)
+{
+    for (size_t i = 0; i < engine_standbys_count(standbys); i++)
+        buf_printf(out, "orrery_standby_reads_total{node=\"%s\",standby=\"%s\"} %" PRIu64 "\n",
+                   node, engine_standbys_name(standbys, i), engine_standbys_reads(standbys, i));
+}
+
+static void standby_ages_print(const char *node, const struct engine_standbys *standbys,
+                               struct buf *out)
+{
+    int64_t age_ms;
+
+    for (size_t i = 0; i < engine_standbys_count(standbys); i++)
+        if (engine_standbys_age(standbys, i, clock_monotonic_ms(), &age_ms))
+            buf_printf(out, "orrery_standby_age_seconds{node=\"%s\",standby=\"%s\"} %.3f\n", node,
+                       engine_standbys_name(standbys, i), (double)age_ms / 1000);
+}
+
+static void fallbacks_print(const char *node, const struct engine_standbys *standbys,
+                            struct buf *out)
+{
+    for (size_t i = 0; i < ENGINE_FALLBACKS; i++)
+        buf_printf(out, "orrery_read_fallbacks_total{node=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
+                   node, engine_fallback_name((enum engine_fallback)i),
+                   engine_standbys_fallbacks(standbys, (enum engine_fallback)i));
+}
+
+static void standbys_print(const struct cluster *cluster, struct buf *out)
+{
+    metrics_family(out, "orrery_standby_reads_total", "counter",
+                   "Reads of a partition that a standby has answered.");
+    standbys_each(cluster, out, standby_reads_print);
+    metrics_family(out, "orrery_standby_age_seconds", "gauge",
+                   "How old what a standby shows is at most.");
+    standbys_each(cluster, out, standby_ages_print);
+    metrics_family(out, "orrery_read_fallbacks_total", "counter",
+                   "Reads that would have done with a standby and were answered by the primary.");
+    standbys_each(cluster, out, fallbacks_print);
+}
+
 static void nodes_print(const struct cluster *cluster, struct buf *out)
 {
 #define ENGINE(name) offsetof(struct node_sample, statistics.name)
@@ -414,6 +470,7 @@ static void nodes_print(const struct cluster *cluster, struct buf *out)
                        samples[i].statistics.timeline);
     for (size_t i = 0; i < ARRAY_LEN(families); i++)
         nodes_family(out, samples, count, &families[i]);
+    standbys_print(cluster, out);
 }
 
 static void heat_print(struct heat *heat, struct buf *out)

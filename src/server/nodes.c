@@ -4,6 +4,7 @@
 #include "catalogue/node.h"
 #include "engine/budget.h"
 #include "engine/guard.h"
+#include "engine/standbys.h"
 #include "partition/layout.h"
 #include "server/machine.h"
 
@@ -80,9 +81,12 @@ static struct engine *guard_new(const struct nodes *nodes, const char *name, str
     const struct settings *settings = nodes->settings;
 
     struct engine_options inner = nodes->options;
+    struct engine_standbys *standbys;
+    struct engine_guard_options options;
+    struct engine *engine;
 
     inner.accept_loss = is_listed(settings->nodes_accept_loss, name);
-    return engine_guard_new(&(struct engine_guard_options){
+    options = (struct engine_guard_options){
         .name = name,
         .url = url,
         .inner = inner,
@@ -96,7 +100,14 @@ static struct engine *guard_new(const struct nodes *nodes, const char *name, str
         .backoff_ms_max = settings->nodes_backoff_ms_max,
         .failover_ms = settings->nodes_failover_ms,
         .failover_calls = (size_t)settings->nodes_failover_calls,
-    });
+    };
+    standbys = settings->nodes_standby_reads
+                   ? engine_standbys_new(&options, settings->nodes_beat_ms)
+                   : NULL;
+    options.inner.beats = standbys ? engine_standbys_beats(standbys) : NULL;
+    engine = engine_guard_new(&options);
+    engine_guard_hang(engine, standbys);
+    return engine;
 }
 
 static void member_add(struct nodes *nodes, const char *name, struct engine *engine)

@@ -147,6 +147,8 @@ void probes_handle(struct net_http_request *request, void *context)
         portal_handle(probes->portal, request);
     } else if (gremlin_signed_takes(request)) {
         gremlin_signed_handle(probes->gremlin, request);
+    } else if (probes->mongo && mongo_signed_takes(request)) {
+        mongo_signed_handle(probes->mongo, request);
     } else if (admin_takes(request)) {
         admin_handle(request, probes->admin);
     } else {

@@ -5,12 +5,13 @@
  *     GET /_orrery/ca.pem   the authority to trust, for whoever asks: it is public
  *
  * Nobody signs these, so they are served under the hosts of tls.names alone (front/browser.h).
- * Everything else goes on to the fronts of the port: the portal, graphs, administration, and REST.
- */
+ * Everything else goes on to the fronts of the port: the portal, graphs,
+ * commands of MongoDB, administration, and REST. */
 #pragma once
 
 #include "front/admin/admin.h"
 #include "front/gremlin/command/signed.h"
+#include "front/mongo/command/signed.h"
 #include "front/portal/portal.h"
 #include "front/rest/rest.h"
 #include "server/certificate.h"
@@ -25,6 +26,7 @@ struct probes {
     struct admin *admin;             /* borrowed */
     struct portal *portal;           /* borrowed */
     struct gremlin *gremlin;         /* borrowed */
+    struct mongo *mongo;             /* borrowed; NULL: it is switched off */
     struct prober *ready, *metrics;  /* owned */
 };
 

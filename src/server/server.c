@@ -314,6 +314,11 @@ static struct front_services services(struct server *server)
     services.pauses = server->pauses;
     services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
+    services.consistency = (struct front_consistency){
+        .level = (enum item_level)settings->account_consistency,
+        .staleness_ms = settings->account_staleness_ms,
+        .staleness_operations = (uint64_t)settings->account_staleness_operations,
+    };
     return services;
 }
 
@@ -330,7 +335,6 @@ static struct rest *rest_make(struct server *server)
     struct rest_options options = {
         .services = services(server),
         .door = door(settings),
-        .consistency = (enum rest_consistency)settings->account_consistency,
         .metadata_ru = (uint32_t)settings->account_metadata_ru,
         .cors_origins = settings->rest_cors_origins,
         .queries = {.merge = (enum rest_merge)settings->query_merge,
@@ -371,7 +375,6 @@ static struct table *table_make(struct server *server)
     struct table_options options = {
         .services = services(server),
         .door = door(settings),
-        .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
     };
 
     static_assert((int)TABLE_SEAL_BYTES == (int)KEYS_SEAL_BYTES, "one seal");
@@ -385,7 +388,6 @@ static struct mongo *mongo_make(struct server *server)
     struct mongo_options options = {
         .services = services(server),
         .door = door(settings),
-        .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
         .wire = {.message_ms = settings->net_body_ms_max,
                  .idle_ms = settings->mongo_idle_ms_max,
                  .memory = &server->memory},
@@ -416,7 +418,6 @@ static struct gremlin *gremlin_make(struct server *server)
     return gremlin_new(&(struct gremlin_options){
         .services = services(server),
         .door = door(settings),
-        .strong = settings->account_consistency <= REST_BOUNDED_STALENESS,
         .wire = {.message_bytes_max = (size_t)settings->gremlin_message_bytes_max,
                  .waiting_bytes_max = (size_t)settings->net_output_bytes_high,
                  .message_ms = settings->net_body_ms_max,
@@ -425,6 +426,7 @@ static struct gremlin *gremlin_make(struct server *server)
         .origins = settings->gremlin_origins,
         .version = (enum gremlin_version)settings->gremlin_version,
         .typed = settings->gremlin_typed,
+        .indexes = settings->gremlin_indexes,
         .script_bytes_max = (size_t)settings->gremlin_script_bytes_max,
         .operators_max = (size_t)settings->gremlin_operators_max,
         .loops_max = (size_t)settings->gremlin_loops_max,
@@ -542,6 +544,7 @@ static bool threads_start(struct server *server, struct error *err)
     server->table_http =
         net_http_new(server->loops, &table_http, table_handle, server->table_front);
     server->mongo_front = mongo_make(server);
+    server->probes.mongo = is_on(settings->mongo_listen) ? server->mongo_front : NULL;
     server->gremlin_front = gremlin_make(server);
     server->probes.gremlin = server->gremlin_front;
     server->gremlin_http =

@@ -262,10 +262,11 @@ test('errors as the service tells them', async (t) => {
 test('throttled requests say when to come again', async (t) => {
   const server = await graph(t, ['--set', 'throughput.burst_seconds=0'], { throughput: '400' });
   const g = await client(t, server, '3.7', cloud('3.7'));
-  const many = await Promise.all(Array.from({ length: 300 }, (_, i) =>
-    g.submit("g.addV('a').property('pk', 'x').property('id', id)", { id: `v${i}` }).catch((error) => error)));
+  const many = [];
+  for (let round = 0; !many.some((outcome) => outcome instanceof Error); round++) // until there is more in a second than may be
+    many.push(...await Promise.all(Array.from({ length: 300 }, (_, i) =>
+      g.submit("g.addV('a').property('pk', 'x').property('id', id)", { id: `v${round}-${i}` }).catch((error) => error))));
   const throttled = many.filter((outcome) => outcome instanceof Error);
-  assert.ok(throttled.length > 0);
   for (const error of throttled) {
     assert.equal(error.statusCode, 500, error.message);
     assert.equal(attribute(error, 'x-ms-status-code'), 429, error.message);

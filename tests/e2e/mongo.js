@@ -58,6 +58,7 @@ export class Wire {
     wire.closed = once(wire.socket, 'close');
     wire.socket.on('data', (part) => (wire.bytes = Buffer.concat([wire.bytes, part])));
     wire.socket.on('error', () => {});
+    wire.socket.setMaxListeners(0); // of every reply that is waited for
     t.after(() => wire.socket.destroy());
     await once(wire.socket, 'connect');
     return wire;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import test from 'node:test';
-import { Long } from 'mongodb';
+import { Long, UUID } from 'mongodb';
 import { join } from 'node:path';
 import { command, mongo, mongoClient, Wire } from './mongo.js';
 import { scratch, Server } from './server.js';
@@ -216,14 +216,61 @@ test('a getMore with awaitData waits for the next document, until its time is up
   }
   const reply = await db.command({ find: 'log', tailable: true, awaitData: true });
   const id = Long.fromValue(reply.cursor.id);
-  const more = (maxTimeMS) => db.command({ getMore: id, collection: 'log', maxTimeMS });
-  assert.deepEqual((await more(50)).cursor.nextBatch, []);
-  const waiting = code(more(60_000));
-  await db.command({ killCursors: 'log', cursors: [id] });
-  assert.equal([43, 237].includes(await waiting), true);
+  assert.deepEqual((await db.command({ getMore: id, collection: 'log', maxTimeMS: 50 })).cursor.nextBatch, []);
   const next = code(cursor.next());
   await client.db('shop').dropCollection('log');
-  assert.equal([43, 175].includes(await next), true);
+  assert.equal(await next, 175);
+});
+
+// Whichever of the two is served first, and wherever the other finds it: 43 if the cursor was gone when the getMore began, 237 if it
+// went meanwhile, and never a batch, nor another error, nor a wait until the time is up (which would be the test's end).
+test('a getMore that waits ends with its cursor, in whatever order both come', async (t) => {
+  const { server, db } = await mongo(t);
+  const log = await db.createCollection('log', { capped: true, size: 100_000, max: 1000 });
+  await log.insertOne({ _id: 0 });
+  const [reader, killer] = await Promise.all([Wire.open(t, server), Wire.open(t, server)]);
+  const sources = {
+    tailable: { find: 'log', tailable: true, awaitData: true, $db: 'shop' },
+    stream: { aggregate: 'log', pipeline: [{ $changeStream: {} }], cursor: {}, $db: 'shop' },
+  };
+  const session = () => ({ id: new UUID() });
+  for (const [name, source] of Object.entries(sources)) {
+    const seen = new Map();
+    for (let i = 0; i < 120; i++) {
+      const lsid = session();
+      const { cursor } = await reader.ask({ ...source, lsid });
+      const id = Long.fromValue(cursor.id);
+      reader.send(command(7, { getMore: id, collection: 'log', maxTimeMS: 3_600_000, lsid, $db: 'shop' }));
+      for (let n = 0; n < i % 40; n++) await killer.ask({ ping: 1, $db: 'admin' }); // later and later
+      const kill = [
+        { killCursors: 'log', cursors: [id], $db: 'shop' },
+        { killSessions: [lsid], $db: 'admin' },
+        { killAllSessions: [], $db: 'admin' },
+      ][i % 3];
+      assert.equal((await killer.ask(kill)).ok, 1);
+      const { document } = await reader.reply();
+      seen.set(document.code, (seen.get(document.code) ?? 0) + 1);
+      assert.equal([43, 237].includes(document.code), true, `${name}: ${JSON.stringify(document)}`);
+      assert.equal((await reader.ask({ getMore: id, collection: 'log', lsid, $db: 'shop' })).code, 43);
+    }
+  }
+});
+
+test('a cursor whose collection is dropped while it reads says so', async (t) => {
+  const { server, db } = await mongo(t);
+  const reader = await Wire.open(t, server);
+  for (let i = 0; i < 30; i++) {
+    const log = await db.createCollection('log', { capped: true, size: 100_000, max: 1000 });
+    await log.insertMany(range(0, 50).map((_id) => ({ _id })));
+    const { cursor } = await reader.ask({ find: 'log', tailable: true, awaitData: true, batchSize: 1, $db: 'shop' });
+    const id = Long.fromValue(cursor.id);
+    const dropped = db.dropCollection('log');
+    let reply;
+    do reply = await reader.ask({ getMore: id, collection: 'log', batchSize: 1, maxTimeMS: 3_600_000, $db: 'shop' });
+    while (reply.ok);
+    assert.equal(reply.code, 175, JSON.stringify(reply));
+    await dropped;
+  }
 });
 
 const exhaust = 1 << 16;

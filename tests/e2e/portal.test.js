@@ -236,7 +236,8 @@ test('procedures run, settings are changed, changes are watched and graphs drawn
 test('every view is accessible, light and dark, on a screen and on a phone', { skip }, async (t) => {
   const server = await started(t);
   await make(server, 'shop', 'orders', { items: Array.from({ length: 40 }, (_, n) => ({ id: `o${n}`, tenant: `t${n % 4}`, total: n })) });
-  const views = ['#/', '#/data/shop/orders/items', '#/data/shop/orders/query', '#/data/shop/orders/scripts', '#/data/shop/orders/settings', '#/data/shop/orders/feed', '#/data/shop/orders/graph', '#/partitions/shop/orders', '#/partitions/shop/orders/heat', '#/partitions/shop/orders/top',
+  await signed(server, 'POST', '/_orrery/mongo/shop', { headers: json, body: { insert: 'people', documents: [{ _id: 1, name: 'Ann' }] } });
+  const views = ['#/', '#/data/shop/orders/items', '#/data/shop/orders/query', '#/data/shop/orders/scripts', '#/data/shop/orders/settings', '#/data/shop/orders/feed', '#/data/shop/orders/graph', '#/data/shop/people/mongo', '#/data/shop/people/items', '#/partitions/shop/orders', '#/partitions/shop/orders/heat', '#/partitions/shop/orders/top',
     '#/keys/shop/orders', '#/keys/shop/orders/whatif', '#/keys/shop/orders/try', '#/keys/shop/orders/guide', '#/operations', '#/operations/nodes', '#/operations/jobs', '#/operations/connections', '#/operations/settings', '#/operations/log', '#/operations/slow', '#/operations/audit', '#/operations/accounts'];
   for (const [colorScheme, viewport] of [['light', { width: 1280, height: 800 }], ['dark', { width: 390, height: 760 }]]) {
     const page = await openPage(t, server, { options: { colorScheme, viewport } });

@@ -47,7 +47,10 @@ test('a split is watched under load, the heat map is read, and a hot key isolate
   await page.waitForFunction(() => document.querySelector('#partition-count')?.textContent === '2');
   await page.click('.partition-row button');
   await page.click('#split');
-  await page.waitForSelector('dialog:has-text("What will happen")');
+  // the server's own dry run, which begins nothing
+  await page.waitForSelector('dialog .dry-run:has-text("2 → 3 physical partitions")');
+  assert.equal(await page.locator('dialog .plan-strip').last().locator('span').count(), 2);
+  assert.equal((await partitionsOf(server)).length, 2);
   await page.getByRole('button', { name: 'Split it' }).click();
   await page.waitForFunction(() => document.querySelector('#partition-count').textContent === '3');
   assert.equal((await partitionsOf(server)).length, 3);
@@ -68,7 +71,7 @@ test('a split is watched under load, the heat map is read, and a hot key isolate
 
   await go(page, '#/partitions/shop/orders/top');
   await page.locator('tr:has-text("tenant-7") .isolate-key').first().click();
-  await page.waitForSelector('dialog:has-text("gets a physical partition for itself")');
+  await page.waitForSelector('dialog:has-text("gets a physical partition for itself") .dry-run:has-text("3 →")');
   await page.getByRole('button', { name: 'Isolate it' }).click();
   await page.waitForSelector('.notice:has-text("a partition of its own")');
   for (let alone = false; !alone;) alone = (await partitionsOf(server)).some((one) => one.cut === 'isolated');

@@ -24,6 +24,7 @@ struct fault_engine {
     unsigned pings;
     bool hangs, stalls, interrupted, fails_over;
     struct engine_watch watch;
+    struct engine_proof proof;
     bool dark; /* the power is off */
     enum fault_outcome dark_outcome;
 };
@@ -439,6 +440,33 @@ static bool fault_get(struct engine *engine, struct engine_snapshot *snapshot, u
                                                 partition, key, reach, arena, ret_value, err);
 }
 
+void fault_engine_show(struct engine *engine, const struct engine_proof *proof)
+{
+    struct fault_engine *fault = fault_of(engine);
+
+    WITH_LOCK (&fault->lock)
+        fault->proof = *proof;
+}
+
+/* Two gets are of one moment where nobody writes between them. */
+static bool fault_prove(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+                        struct slice meta, struct slice key, struct arena *arena,
+                        struct engine_proof *ret_proof, struct engine_value *ret_value,
+                        struct error *err)
+{
+    struct fault_engine *fault = fault_of(engine);
+    struct engine_value value;
+
+    if (!fault_get(engine, snapshot, partition, meta, ENGINE_READ_ANY, arena, &value, err))
+        return false;
+    WITH_LOCK (&fault->lock)
+        *ret_proof = fault->proof;
+    ret_proof->meta = value.bytes;
+    *ret_value = (struct engine_value){.found = ENGINE_ABSENT};
+    return !key.len || engine_get(fault->inner, snapshot_inner(snapshot), partition, key,
+                                  ENGINE_READ_ANY, arena, ret_value, err);
+}
+
 static bool fault_multi_get(struct engine *engine, struct engine_snapshot *snapshot,
                             uint32_t partition, const struct slice *keys, size_t count,
                             enum engine_reach reach, struct arena *arena,
@@ -592,4 +620,5 @@ static const struct engine_driver fault_driver = {
     .fails_over = fault_fails_over,
     .has_lost = fault_has_lost,
     .loss_accept = fault_loss_accept,
+    .prove = fault_prove,
 };

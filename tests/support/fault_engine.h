@@ -68,6 +68,9 @@ void fault_engine_watch(struct engine *engine, struct engine_watch watch);
 /* It says that another server can take its place. */
 void fault_engine_fail_over(struct engine *engine, bool on);
 
+/* As a standby it proves itself by this; the value of the numbering's key is the store's own. */
+void fault_engine_show(struct engine *engine, const struct engine_proof *proof);
+
 /* Signs of life asked for so far. */
 unsigned fault_engine_pings(const struct engine *engine);
 

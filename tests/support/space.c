@@ -92,6 +92,7 @@ static void policy_init(struct test_space *test, const struct test_space_options
                                  definition_names(options->identity), test->arena, &completed,
                                  &test->definition.policy, &err),
               &err);
+    test->definition.policy = index_policy_with_cells(test->definition.policy, test->arena);
 }
 
 static void indexes_init(struct test_space *test, const struct test_space_options *options)

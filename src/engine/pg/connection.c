@@ -71,6 +71,10 @@ static const char statement_sql[PG_STATEMENT_COUNT][640] = {
                      " AND octet_length(k) = $3::integer ORDER BY k LIMIT 1",
     [PG_CLEAR] = "DELETE FROM orrery.p_%u WHERE k >= $1::bytea AND k < $2::bytea"
                  " AND octet_length(k) <> $3::integer",
+    [PG_PROVE] = "SELECT (SELECT v FROM orrery.p_%1$u WHERE k = $1::bytea),"
+                 " (SELECT epoch::text FROM orrery.partition WHERE id = %1$u AND NOT dropped),"
+                 " (SELECT beat FROM orrery.beat), pg_is_in_recovery(),"
+                 " (SELECT v FROM orrery.p_%1$u WHERE k = $2::bytea)",
 };
 
 /* --- Errors ---------------------------------------------------------------------------------- */
@@ -418,7 +422,13 @@ bool pg_connection_open(const struct pg_settings *settings, int64_t deadline_ms,
         return false;
     server = &connection->server;
     timeline = (uint32_t)atomic_load(&primary->timeline);
-    if (server->standby || server->timeline != timeline) {
+    if (settings->standby) {
+        if (!server->standby) {
+            connection_break(connection);
+            return error_set(err, ERROR_STORE_UNAVAILABLE,
+                             "postgresql: the server is a primary, and no standby");
+        }
+    } else if (server->standby || server->timeline != timeline) {
         connection_break(connection); /* whoever watches looks at once */
         return server->standby
                    ? error_set(err, ERROR_STORE_UNAVAILABLE, "postgresql: the server is a standby")

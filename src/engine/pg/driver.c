@@ -9,8 +9,8 @@ enum {
     SIZE_FRESH_MS = 1000,
 };
 
-static bool settings_init(struct pg_settings *settings, struct slice url,
-                          const struct engine_options *options, struct error *err)
+bool pg_settings_init(struct pg_settings *settings, struct slice url,
+                      const struct engine_options *options, struct error *err)
 {
     CLEANUP(buf_done) struct buf plain;
     struct buf name;
@@ -26,10 +26,13 @@ static bool settings_init(struct pg_settings *settings, struct slice url,
     settings->url = slice_to_text(buf_slice(&plain));
     explicit_bzero(plain.data, plain.len);
     settings->accept_loss = options->accept_loss;
+    settings->standby = options->standby;
+    settings->beats = options->beats;
     settings->log = options->log;
     settings->watch = options->watch;
     settings->clock = options->clock ? options->clock : &clock_system;
     settings->connect_ms_max = options->connect_ms_max ? options->connect_ms_max : CONNECT_MS;
+    settings->place_ms_max = settings->connect_ms_max;
     settings->snapshot_ms_max = options->snapshot_ms_max ? options->snapshot_ms_max : SNAPSHOT_MS;
     /* No statement may take longer than a snapshot may live: one limit bounds both, and so how
      * long vacuum can be held back. But a short one for snapshots is no wish for failing writes. */
@@ -39,7 +42,7 @@ static bool settings_init(struct pg_settings *settings, struct slice url,
     return true;
 }
 
-static void settings_done(struct pg_settings *settings)
+void pg_settings_done(struct pg_settings *settings)
 {
     memory_free((void *)settings->name.data);
     /* Not to lie about in freed memory. */
@@ -58,7 +61,7 @@ static void driver_close(struct engine *base)
     mutex_done(&engine->doomed_lock);
     mutex_done(&engine->size_lock);
     memory_free(engine->doomed);
-    settings_done(&engine->settings);
+    pg_settings_done(&engine->settings);
     memory_free(engine);
 }
 
@@ -88,11 +91,12 @@ static bool node_open(struct pg_engine *engine, struct pg_connection **ret_conne
     return true;
 }
 
-static struct pg_settings ping_settings(const struct pg_settings *settings)
+struct pg_settings pg_settings_of_pings(const struct pg_settings *settings)
 {
     return (struct pg_settings){
         .url = settings->url,
         .name = settings->name,
+        .standby = settings->standby,
         .primary = settings->primary,
         .connect_ms_max = settings->connect_ms_max,
         .snapshot_ms_max = settings->snapshot_ms_max,
@@ -121,23 +125,26 @@ static void node_warn(const struct pg_engine *engine, const struct pg_node *node
 static bool driver_open(struct slice url, const struct engine_options *options,
                         struct engine **ret_engine, struct error *err)
 {
-    struct pg_engine *engine = MEMORY_NEW(struct pg_engine);
+    struct pg_engine *engine;
     struct pg_connection *connection = NULL;
     struct pg_node node = {0};
 
+    if (options->standby)
+        return pg_standby_open(url, options, ret_engine, err);
+    engine = MEMORY_NEW(struct pg_engine);
     engine->settings.primary = &engine->primary;
-    if (!settings_init(&engine->settings, url, options, err)) {
+    if (!pg_settings_init(&engine->settings, url, options, err)) {
         memory_free(engine);
         return false;
     }
     if (!pg_primary_init(&engine->primary, &engine->settings, err)) {
-        settings_done(&engine->settings);
+        pg_settings_done(&engine->settings);
         memory_free(engine);
         return false;
     }
     if (!node_open(engine, &connection, &node, err)) {
         pg_primary_done(&engine->primary);
-        settings_done(&engine->settings);
+        pg_settings_done(&engine->settings);
         memory_free(engine);
         return false;
     }
@@ -148,10 +155,12 @@ static bool driver_open(struct slice url, const struct engine_options *options,
     engine->lost = node.lost;
     mutex_init(&engine->doomed_lock);
     mutex_init(&engine->size_lock);
-    engine->ping_settings = ping_settings(&engine->settings);
+    engine->ping_settings = pg_settings_of_pings(&engine->settings);
     pg_pool_init(&engine->pool, &engine->settings);
     pg_owner_init(&engine->owner, &engine->settings, connection, node.epoch, node.sequence);
     engine->owner.failover_ms = options->failover_ms;
+    if (options->beats)
+        engine_beats_begin(options->beats, node.beat, clock_monotonic_ms());
     pg_primary_beat(&engine->primary);
     if (!pg_partition_doomed_load(engine, err)) {
         driver_close(&engine->base);
@@ -360,4 +369,5 @@ const struct engine_driver engine_driver_postgresql = {
     .fails_over = driver_fails_over,
     .has_lost = driver_has_lost,
     .loss_accept = driver_loss_accept,
+    .standby_host = pg_standby_host,
 };

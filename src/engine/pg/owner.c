@@ -103,13 +103,15 @@ static bool doubt_resolve(struct pg_owner *owner, struct pg_connection *connecti
     return true;
 }
 
-/* Where a standby can take over, nobody is in a hurry to tell a writer that it is not known. */
+/* Where a standby can take over, nobody is in a hurry to tell a writer that it is not known.
+ * Whoever looks after the node looks for the new primary while all others are turned away. */
 static const struct pg_settings *search_settings(const struct pg_owner *owner)
 {
     struct pg_primary *primary = owner->settings->primary;
 
-    return owner->failover_ms && pg_primary_fails_over(primary) ? &primary->settings
-                                                                : owner->settings;
+    return (owner->failover_ms || owner->following) && pg_primary_fails_over(primary)
+               ? &primary->settings
+               : owner->settings;
 }
 
 static int64_t search_ms_max(const struct pg_owner *owner)
@@ -384,7 +386,9 @@ bool pg_owner_follow(struct pg_owner *owner, int64_t deadline_ms, struct error *
         if (owner->connection &&
             (pg_primary_is_replaced(primary) || !pg_connection_check(owner->connection)))
             pg_connection_close(TAKE(owner->connection));
+        owner->following = true;
         there = owner->connection || reconnect_once(owner, deadline_ms, err);
+        owner->following = false;
     }
     return there;
 }

@@ -7,6 +7,7 @@
  *     pool        the sessions that read, and the leases (transactions) open on them
  *     owner       the one session that writes, and who may: finds out after a loss
  *     schema      the tables, their format version, taking the ownership
+ *     standby     one host of the URL, as a store that is only read from
  *
  * README.md tells how they work together and which lock is taken when. */
 #pragma once
@@ -16,6 +17,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "engine/beats.h"
 #include "engine/driver.h"
 
 #include <libpq-fe.h>
@@ -45,8 +47,12 @@ struct pg_settings {
     struct slice name;          /* owned; without the password */
     bool accept_loss;           /* opens a node that has lost acknowledged writes */
     bool replicated;            /* required: without a synchronous standby nothing is written */
+    uint32_t standby;           /* the nth host alone, as a standby; 0: the node itself */
+    struct engine_beats *beats; /* borrowed; NULL: they are counted by the server alone */
     struct pg_primary *primary; /* borrowed */
     int64_t connect_ms_max, snapshot_ms_max, statement_ms_max;
+    int64_t
+        place_ms_max; /* while all connections of the pool are lent, one is waited for so long */
     uint32_t connections_max;
     const struct clock *clock;
     struct log *log;
@@ -124,6 +130,7 @@ enum pg_statement {
     PG_STEP,      /* $1 low, $2 high, $3 count -> the k after so many */
     PG_NEXT_MARK, /* $1 low, $2 high, $3 length of a mark -> k */
     PG_CLEAR,     /* $1 low, $2 high, $3 length of a mark, which stays (0: none does) */
+    PG_PROVE,     /* $1 key of the numbering, $2 key -> v, epoch, beat, is a standby, v */
     PG_STATEMENT_COUNT
 };
 
@@ -268,6 +275,7 @@ struct pg_place {
 };
 
 struct pg_primary {
+    struct engine_beats *numbered; /* borrowed; NULL: nobody dates what standbys show */
     /* Of its own sessions, and of beats: nobody interrupts them; texts borrowed. */
     struct pg_settings settings, beat_settings;
     struct engine_watch lost; /* of the node: told of a newer primary */
@@ -299,6 +307,10 @@ struct pg_primary {
 NODISCARD bool pg_primary_init(struct pg_primary *primary, const struct pg_settings *settings,
                                struct error *err);
 void pg_primary_done(struct pg_primary *primary);
+/* Appends the nth host, from 1, of a URL that names several: name and port. False: it does not. For
+ * a primary that was not initialised. */
+NODISCARD bool pg_primary_host(struct pg_primary *primary, const struct pg_settings *settings,
+                               uint32_t nth, struct buf *to);
 /* The tables are there: from now on beats are possible. */
 void pg_primary_beat(struct pg_primary *primary);
 
@@ -404,6 +416,7 @@ struct pg_owner {
     atomic_bool poisoned;             /* in_doubt or lost, for statistics */
     atomic_bool loss;                 /* what was acknowledged is gone */
     int64_t failover_ms;              /* how long a new primary is waited for */
+    bool following;                   /* pg_owner_follow is at work */
     atomic_uint_fast64_t reconnects;
 };
 
@@ -440,6 +453,7 @@ NODISCARD bool pg_owner_follow(struct pg_owner *owner, int64_t deadline_ms, stru
 struct pg_node {
     char id[37];
     uint64_t epoch, sequence;
+    uint64_t beat;
     bool fsync; /* off: the server promises nothing over a power failure */
     bool lost;  /* acknowledged writes are gone, and nobody has accepted it yet */
 };
@@ -461,6 +475,13 @@ NODISCARD bool pg_schema_loss_note(struct pg_connection *connection, uint64_t ac
                                    uint64_t found, struct error *err);
 
 /* --- driver.c and the operations ------------------------------------------------------------- */
+
+/* Settings of a URL; false: nothing is left behind. */
+NODISCARD bool pg_settings_init(struct pg_settings *settings, struct slice url,
+                                const struct engine_options *options, struct error *err);
+void pg_settings_done(struct pg_settings *settings);
+/* The same for signs of life, which nobody interrupts; texts are borrowed. */
+struct pg_settings pg_settings_of_pings(const struct pg_settings *settings);
 
 struct pg_engine {
     struct engine base; /* must be first */
@@ -484,6 +505,7 @@ struct pg_engine {
     struct pg_primary primary;
     struct pg_settings ping_settings;      /* the same, never interrupted; texts borrowed */
     struct pg_connection *ping_connection; /* NULL: to be made */
+    atomic_uint_fast64_t beat;             /* of a standby: the last one that it showed */
 };
 
 struct pg_snapshot {
@@ -501,6 +523,13 @@ static inline struct pg_lease *pg_snapshot_lease(struct engine_snapshot *snapsho
     return snapshot ? ((struct pg_snapshot *)snapshot)->lease : NULL;
 }
 
+extern const struct engine_driver pg_driver_standby;
+
+/* standby.c: one host of the URL as a store that is only read from. */
+bool pg_standby_open(struct slice url, const struct engine_options *options,
+                     struct engine **ret_engine, struct error *err);
+bool pg_standby_host(struct slice url, uint32_t nth, struct buf *to);
+
 /* read.c */
 bool pg_snapshot_new(struct engine *engine, struct engine_snapshot **ret_snapshot,
                      struct error *err);
@@ -512,6 +541,9 @@ bool pg_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t pa
 bool pg_multi_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
                   const struct slice *keys, size_t count, enum engine_reach reach,
                   struct arena *arena, struct engine_value *ret_values, struct error *err);
+bool pg_prove(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
+              struct slice meta, struct slice key, struct arena *arena,
+              struct engine_proof *ret_proof, struct engine_value *ret_value, struct error *err);
 
 /* iterator.c */
 bool pg_iterator_new(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,

@@ -163,7 +163,8 @@ static bool connection_find(struct pg_pool *pool, bool fresh, int64_t deadline_m
         if (fresh || (pool->idle_count &&
                       !pg_primary_has(pool->settings->primary, pool->idle[pool->idle_count - 1])))
             idle_close(pool);
-        if (!place_wait(pool, deadline_ms, err))
+        if (!place_wait(pool, MIN(deadline_ms, clock_monotonic_ms() + pool->settings->place_ms_max),
+                        err))
             return false;
         if (pool->idle_count > 0) {
             *ret_connection = pool->idle[--pool->idle_count];

@@ -75,6 +75,14 @@ static size_t list_count(const char *list)
     return count;
 }
 
+static void host_done(struct pg_host *host)
+{
+    memory_free(host->name);
+    memory_free(host->address);
+    memory_free(host->port);
+    *host = (struct pg_host){0};
+}
+
 static bool hosts_parse(struct pg_primary *primary, struct error *err)
 {
     char *reason = NULL, line[160];
@@ -103,6 +111,22 @@ static bool hosts_parse(struct pg_primary *primary, struct error *err)
     primary->count = PG_HOSTS_MAX;
     return error_set(err, ERROR_STORE_URL, "node url \"%.*s\": more than %d hosts",
                      SLICE_ARG(primary->settings.name), PG_HOSTS_MAX);
+}
+
+/* A standby is one host of them. */
+static bool hosts_keep(struct pg_primary *primary, struct error *err)
+{
+    size_t kept = primary->settings.standby - 1;
+
+    if (kept >= primary->count)
+        return error_set(err, ERROR_STORE_URL, "node url \"%.*s\": there is no host %zu",
+                         SLICE_ARG(primary->settings.name), kept + 1);
+    for (size_t i = 0; i < primary->count; i++)
+        if (i != kept)
+            host_done(&primary->places[i].host);
+    primary->places[0].host = primary->places[kept].host;
+    primary->count = 1;
+    return true;
 }
 
 static const char *place_name(const struct pg_place *place)
@@ -193,6 +217,43 @@ static void place_run(void *context)
 
 /* --- Beats ----------------------------------------------------------------------------------- */
 
+/* A beat on its way: who sends it, and over which connection. */
+struct beat_sending {
+    const struct pg_primary *primary;
+    const struct pg_connection *connection;
+};
+
+static bool beat_may(void *context)
+{
+    const struct beat_sending *sending = context;
+
+    return pg_primary_has(sending->primary, sending->connection);
+}
+
+/* Where standbys are read from each has its own number, which is never sent to a primary that has
+ * been left (beats.h). False: it has been. */
+static bool beat_queue(struct pg_primary *primary, struct pg_connection *connection,
+                       int64_t sent_ms)
+{
+    struct beat_sending sending = {primary, connection};
+    struct pg_number number;
+    struct pg_param param;
+    uint64_t beat;
+
+    if (!primary->numbered) {
+        pg_send(connection, "UPDATE orrery.beat SET beat = beat + 1, at = clock_timestamp()", NULL,
+                0);
+        return true;
+    }
+    beat = engine_beats_next(primary->numbered, sent_ms, beat_may, &sending);
+    if (!beat)
+        return false;
+    param = pg_number(&number, beat);
+    pg_send(connection, "UPDATE orrery.beat SET beat = $1::bigint, at = clock_timestamp()", &param,
+            1);
+    return true;
+}
+
 static bool beat_send(struct pg_primary *primary, struct pg_connection **connection)
 {
     CLEANUP(pg_answer_done) struct pg_answer answer = {0};
@@ -207,7 +268,8 @@ static bool beat_send(struct pg_primary *primary, struct pg_connection **connect
         return false;
     sent_ms = clock_monotonic_ms();
     primary->beat_timeline = pg_connection_server(*connection)->timeline;
-    pg_send(*connection, "UPDATE orrery.beat SET beat = beat + 1, at = clock_timestamp()", NULL, 0);
+    if (!beat_queue(primary, *connection, sent_ms))
+        return false;
     if (pg_run(*connection, INT32_MAX, &answer, &err) && !pg_connection_was_alone(*connection)) {
         atomic_store(&primary->beat_sent_ms, sent_ms);
         return true;
@@ -227,8 +289,16 @@ static void beat_run(void *context)
         bool beaten;
 
         WITH_LOCK (&primary->lock) {
-            while (!primary->stopping && !primary->beat_wanted)
-                condition_wait(&primary->changed, &primary->lock);
+            int64_t due_ms = primary->numbered
+                                 ? clock_monotonic_ms() + engine_beats_every_ms(primary->numbered)
+                                 : INT64_MAX;
+
+            while (!primary->stopping && !primary->beat_wanted && clock_monotonic_ms() < due_ms) {
+                if (primary->numbered)
+                    condition_wait_until(&primary->changed, &primary->lock, due_ms);
+                else
+                    condition_wait(&primary->changed, &primary->lock);
+            }
             if (primary->stopping)
                 return;
             primary->beat_wanted = false;
@@ -387,6 +457,8 @@ void pg_primary_move(struct pg_primary *primary, size_t place, const struct pg_s
     assert(!server->standby && server->timeline >= before);
     atomic_store(&primary->place, place);
     atomic_store_explicit(&primary->timeline, server->timeline, memory_order_release);
+    if (primary->numbered && before != server->timeline)
+        engine_beats_move(primary->numbered, clock_monotonic_ms());
     if (before && before != server->timeline)
         log_event(primary->settings.log, LOG_WARNING, "node has another primary",
                   LOG_SLICE("node", primary->settings.name),
@@ -424,6 +496,7 @@ static struct pg_settings settings_copy(struct pg_primary *primary,
         .url = settings->url,
         .name = settings->name,
         .replicated = settings->replicated,
+        .standby = settings->standby,
         .primary = primary,
         .connect_ms_max = settings->connect_ms_max,
         .snapshot_ms_max = settings->snapshot_ms_max,
@@ -442,9 +515,10 @@ bool pg_primary_init(struct pg_primary *primary, const struct pg_settings *setti
     primary->settings = settings_copy(primary, settings, let_go_stopping);
     primary->beat_settings = settings_copy(primary, settings, let_go_beat);
     primary->lost = settings->watch;
+    primary->numbered = settings->beats;
     mutex_init(&primary->lock);
     condition_init(&primary->changed);
-    if (!hosts_parse(primary, err)) {
+    if (!hosts_parse(primary, err) || (settings->standby && !hosts_keep(primary, err))) {
         pg_primary_done(primary);
         return false;
     }
@@ -453,6 +527,28 @@ bool pg_primary_init(struct pg_primary *primary, const struct pg_settings *setti
     for (size_t i = 0; primary->looks && i < primary->count; i++)
         thread_start(&primary->places[i].thread, "pg host", place_run, &primary->places[i]);
     return true;
+}
+
+bool pg_primary_host(struct pg_primary *primary, const struct pg_settings *settings, uint32_t nth,
+                     struct buf *to)
+{
+    struct error ignored;
+    bool found;
+
+    primary->settings = settings_copy(primary, settings, NULL);
+    found = hosts_parse(primary, &ignored) && primary->count > 1 && nth <= primary->count;
+    if (found) {
+        const struct pg_place *place = &primary->places[nth - 1];
+
+        buf_append_text(to, place_name(place));
+        if (place->host.port) {
+            BUF_APPEND(to, ":");
+            buf_append_text(to, place->host.port);
+        }
+    }
+    for (size_t i = 0; i < primary->count; i++)
+        host_done(&primary->places[i].host);
+    return found;
 }
 
 void pg_primary_beat(struct pg_primary *primary)
@@ -473,9 +569,7 @@ void pg_primary_done(struct pg_primary *primary)
     for (size_t i = 0; i < primary->count; i++) {
         if (primary->looks)
             thread_join(&primary->places[i].thread);
-        memory_free(primary->places[i].host.name);
-        memory_free(primary->places[i].host.address);
-        memory_free(primary->places[i].host.port);
+        host_done(&primary->places[i].host);
     }
     condition_done(&primary->changed);
     mutex_done(&primary->lock);

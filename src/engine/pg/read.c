@@ -116,3 +116,42 @@ bool pg_multi_get(struct engine *base, struct engine_snapshot *snapshot, uint32_
     values_place(pg_answer_last(&answer), count, arena, ret_values);
     return true;
 }
+
+/* --- Proofs ---------------------------------------------------------------------------------- */
+
+/* One statement, and so one moment, whether there is a snapshot or not. */
+bool pg_prove(struct engine *base, struct engine_snapshot *snapshot, uint32_t partition,
+              struct slice meta, struct slice key, struct arena *arena,
+              struct engine_proof *ret_proof, struct engine_value *ret_value, struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+    CLEANUP(buf_done) struct buf stored_meta, stored;
+    struct pg_param params[2];
+    struct pg_ask ask = {PG_PROVE, partition, params, ARRAY_LEN(params)};
+    struct slice epoch;
+    const PGresult *row;
+
+    buf_init(&stored_meta, BUF_DEFAULT_MAX);
+    buf_init(&stored, BUF_DEFAULT_MAX);
+    pg_engine(base)->reads++;
+    pg_key_store(meta, &stored_meta);
+    if (key.len)
+        pg_key_store(key, &stored); /* else the empty key, under which nothing is stored */
+    params[0] = pg_bytes(buf_slice(&stored_meta));
+    params[1] = pg_bytes(buf_slice(&stored));
+    if (!ask_somewhere(base, snapshot, &ask, &answer, err))
+        return false;
+    row = pg_answer_last(&answer);
+    epoch = pg_field(row, 0, 1);
+    *ret_proof = (struct engine_proof){.standby = *PQgetvalue(row, 0, 3) != 0};
+    if (!PQgetisnull(row, 0, 0))
+        ret_proof->meta = arena_copy(arena, pg_field(row, 0, 0));
+    if (!PQgetisnull(row, 0, 1) && !slice_to_uint64(epoch, &ret_proof->epoch))
+        return error_set(err, ERROR_STORE_CORRUPT, "the epoch of partition %u is none", partition);
+    if (!PQgetisnull(row, 0, 2))
+        ret_proof->beat = bytes_get_be64((const uint8_t *)PQgetvalue(row, 0, 2));
+    *ret_value = (struct engine_value){.found = ENGINE_ABSENT};
+    if (!PQgetisnull(row, 0, 4))
+        *ret_value = (struct engine_value){ENGINE_FOUND, arena_copy(arena, pg_field(row, 0, 4))};
+    return true;
+}

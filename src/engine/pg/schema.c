@@ -261,6 +261,18 @@ static bool node_read(struct pg_connection *connection, struct pg_node *node, st
     return true;
 }
 
+static bool beat_read(struct pg_connection *connection, struct pg_node *node, struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+
+    if (!pg_query(connection, "SELECT beat FROM orrery.beat", NULL, 0, &answer, err))
+        return false;
+    if (PQntuples(answer.results[0]) != 1)
+        return error_set(err, ERROR_STORE_CORRUPT, "the table orrery.beat has not one row");
+    node->beat = pg_field_uint64(answer.results[0], 0, 0);
+    return true;
+}
+
 /* --- Ownership ------------------------------------------------------------------------------- */
 
 static bool owner_take(struct pg_connection *connection, struct pg_node *node, struct error *err)
@@ -304,6 +316,7 @@ bool pg_schema_open(struct pg_connection *connection, const struct pg_settings *
     if (state == SCHEMA_NONE && !tables_create(connection, settings, err))
         return false;
     if (!node_read(connection, ret_node, err) || !tables_complete(connection, settings, err) ||
+        !beat_read(connection, ret_node, err) ||
         !losses_read(connection, settings, ret_node, err) || !owner_take(connection, ret_node, err))
         return false;
     return !pg_connection_was_alone(connection) ||

@@ -6,7 +6,6 @@
 #include "front/kit/authorize.h"
 #include "front/kit/cors.h"
 #include "front/kit/path.h"
-#include "front/kit/token.h"
 #include "front/owner.h"
 
 static const struct slice root = {(const uint8_t *)"_orrery", 7};
@@ -150,28 +149,10 @@ static const char *name_of(const struct asked *asked)
 
 static bool authorize(struct admin_call *call, const struct asked *asked, struct error *err)
 {
-    const struct front_signing signing = {
-        .header = net_http_header(call->http, SLICE("authorization")),
-        .ms_date = net_http_header(call->http, SLICE("x-ms-date")),
-        .date = net_http_header(call->http, SLICE("date")),
-        .type = root,
-        .link = asked->link,
-        .link_raw = front_path_join(asked->path.raw + 1, asked->path.count - 1, call->arena),
-    };
-    struct front_claim claim;
-    enum front_signer signer;
-    struct slice token;
-
-    if (!front_authorize(&call->over_gateway, &signing, &signer, &token, err))
+    if (!front_authorize_order(&call->over_gateway, &asked->path, name_of(asked),
+                               &call->may_only_read, err))
         return false;
-    if (signer == FRONT_SIGNER_TOKEN)
-        return front_token_open(&call->account, token, &claim, err) &&
-               error_set(err, ERROR_FORBIDDEN,
-                         "Insufficient permissions provided in the authorization header for %s: it "
-                         "needs a key of the account",
-                         name_of(asked));
-    call->signed_by_owner = signer == FRONT_SIGNER_OWNER;
-    call->may_only_read = signer != FRONT_SIGNER_OWNER;
+    call->signed_by_owner = !call->may_only_read;
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "catalogue/node.h"
 #include "document/json.h"
 #include "engine/guard.h"
+#include "engine/standbys.h"
 
 /* --- Showing --------------------------------------------------------------------------------- */
 
@@ -55,6 +56,33 @@ static void state_append(const struct engine *engine, struct buf *out)
     admin_number_append(out, "refused", status.refused);
     admin_number_append(out, "heldBack", status.waited);
     admin_number_append(out, "calls", status.inside);
+}
+
+/* The host that is the primary just now is among them, and does not serve as a standby. */
+static void standbys_append(const struct engine *engine, struct buf *out)
+{
+    const struct engine_standbys *standbys = engine_standbys_of(engine);
+
+    if (!standbys)
+        return;
+    BUF_APPEND(out, ",\"standbys\":[");
+    for (size_t i = 0; i < engine_standbys_count(standbys); i++) {
+        struct engine_guard_status status;
+        int64_t age_ms;
+
+        buf_append_text(out, i ? ",{\"host\":" : "{\"host\":");
+        document_json_write_string(slice_of_text(engine_standbys_name(standbys, i)), out);
+        if (engine_guard_status(engine_standbys_at(standbys, i), &status)) {
+            admin_text(out, "state", slice_of_text(engine_guard_state_name(status.state)));
+            if (status.state == ENGINE_GUARD_DOWN)
+                admin_text(out, "because", slice_of_text(status.reason));
+        }
+        if (engine_standbys_age(standbys, i, clock_monotonic_ms(), &age_ms))
+            admin_number_append(out, "ageMs", (uint64_t)age_ms);
+        admin_number_append(out, "reads", engine_standbys_reads(standbys, i));
+        BUF_APPEND(out, "}");
+    }
+    BUF_APPEND(out, "]");
 }
 
 static void attributes_append(const struct node_info *info, struct buf *out)
@@ -106,6 +134,7 @@ static void node_append(const struct balancer_world *world, const struct cluster
     if (here) {
         state_append(node->engine, out);
         figures_append(node->engine, out);
+        standbys_append(node->engine, out);
     } else {
         admin_text(out, "state", SLICE("unknown"));
     }

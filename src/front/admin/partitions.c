@@ -7,6 +7,7 @@
 #include "document/bson.h"
 #include "document/json.h"
 #include "front/admin/migrations.h"
+#include "load/split_points.h"
 
 /* --- Shown ----------------------------------------------------------------------------------- */
 
@@ -92,29 +93,40 @@ bool admin_partitions_list(struct admin_call *call, struct error *err)
 
 /* --- What is asked for ----------------------------------------------------------------------- */
 
-/* The members of a body, which may be left out as a whole. Others than those named are refused:
- * what is misspelt would be ignored else. */
+/* What is asked for: a member of the body, which may be left out as a whole, and whether it is only
+ * tried out. Others than those named are refused: what is misspelt would be ignored else. */
+struct asked {
+    struct document_value value;
+    bool given; /* the member */
+    bool dry_run;
+};
+
 static bool body_read(struct admin_call *call, const char *member, bool needed,
-                      struct document_value *ret_value, bool *ret_given, struct error *err)
+                      struct asked *ret_asked, struct error *err)
 {
     struct document_iter iter;
     struct slice body;
 
-    *ret_given = false;
+    *ret_asked = (struct asked){0};
     if (call->http->body.len == 0 && !needed)
         return true;
     if (!front_http_body(&call->over_http, &body, err))
         return false;
     document_iter_init(&iter, body);
     while (document_iter_next(&iter)) {
+        if (slice_equal(iter.key, SLICE("dryRun")) && iter.value.type == DOCUMENT_BOOL) {
+            ret_asked->dry_run = iter.value.boolean;
+            continue;
+        }
         if (!slice_equal(iter.key, slice_of_text(member)))
             return error_set(
-                err, ERROR_BAD_REQUEST, "the body has a member \"%.*s\": it takes \"%s\"",
+                err, ERROR_BAD_REQUEST,
+                "the body has a member \"%.*s\": it takes \"%s\" and, true or false, \"dryRun\"",
                 (int)MIN(iter.key.len, (size_t)60), (const char *)iter.key.data, member);
-        *ret_value = iter.value;
-        *ret_given = true;
+        ret_asked->value = iter.value;
+        ret_asked->given = true;
     }
-    return *ret_given || !needed ||
+    return ret_asked->given || !needed ||
            error_set(err, ERROR_BAD_REQUEST, "the body has no member \"%s\"", member);
 }
 
@@ -170,21 +182,153 @@ bool admin_migration_begun(struct admin_call *call, const struct container *cont
     return true;
 }
 
+/* --- Tried out ------------------------------------------------------------------------------- */
+
+/* A plan, and what its sources hold. */
+struct shown {
+    const struct container *container;
+    const struct migration *plan;
+    struct container_usage all;
+};
+
+static void ends_append(struct admin_call *call, const struct shown *shown,
+                        const struct partition_span *span, double rate)
+{
+    struct buf *out = &call->body;
+
+    admin_hex(out, "minInclusive", span->min);
+    admin_hex(out, "maxExclusive", span->max);
+    admin_node(call, span->node);
+    buf_printf(out, ",\"share\":%.6f",
+               rate / (double)MAX(container_offer(shown->container)->ru, (uint64_t)1));
+}
+
+static bool sources_append(struct admin_call *call, struct shown *shown, struct error *err)
+{
+    const struct partition_map *map = container_map(shown->container);
+    size_t count, spans;
+    const struct migration_source *sources = migration_sources(shown->plan, &count);
+    const struct partition_span *first = partition_map_spans(map, &spans);
+    double *rates = ARENA_ARRAY(call->arena, double, spans);
+
+    container_rates(shown->container, map, rates);
+    BUF_APPEND(&call->body, ",\"sources\":[");
+    for (size_t i = 0; i < count; i++) {
+        const struct partition_span *span = partition_map_find_id(map, sources[i].id);
+        struct container_usage usage;
+
+        if (!span)
+            return error_set(err, ERROR_BUSY, "the container has changed meanwhile: try again");
+        if (!container_usage_partition(shown->container, span, call->arena, &usage, err))
+            return false;
+        shown->all.items += usage.items;
+        shown->all.bytes += usage.bytes;
+        buf_printf(&call->body, "%s{\"id\":\"%u\"", i ? "," : "", span->id);
+        ends_append(call, shown, span, rates[span - first]);
+        admin_number_append(&call->body, "items", usage.items);
+        admin_number_append(&call->body, "bytes", usage.bytes);
+        BUF_APPEND(&call->body, "}");
+    }
+    BUF_APPEND(&call->body, "]");
+    return true;
+}
+
+/* How many bytes of the only source each target gets; of a merge all. */
+static bool pieces_weigh(struct admin_call *call, const struct shown *shown,
+                         const struct partition_span *targets, size_t count, uint64_t *ret_bytes,
+                         struct error *err)
+{
+    struct slice bounds[MIGRATION_TARGETS_MAX];
+    const struct partition_span *source;
+    const struct migration_source *sources;
+    size_t source_count;
+
+    ret_bytes[0] = shown->all.bytes;
+    if (count < 2)
+        return true;
+    sources = migration_sources(shown->plan, &source_count);
+    source = partition_map_find_id(container_map(shown->container), sources[0].id);
+    for (size_t i = 0; i + 1 < count; i++)
+        bounds[i] = targets[i].max;
+    front_call_breathe(&call->front);
+    return split_points_bytes(shown->container, source, bounds, count - 1, ret_bytes, err);
+}
+
+static bool targets_append(struct admin_call *call, const struct shown *shown, struct error *err)
+{
+    const struct partition_map *map = migration_map(shown->plan);
+    size_t count, spans;
+    const struct partition_span *targets = migration_targets(shown->plan, &count);
+    const struct partition_span *first = partition_map_spans(map, &spans);
+    double *rates = ARENA_ARRAY(call->arena, double, spans);
+    uint64_t bytes[MIGRATION_TARGETS_MAX];
+
+    assert(count && count <= MIGRATION_TARGETS_MAX);
+    if (!pieces_weigh(call, shown, targets, count, bytes, err))
+        return false;
+    container_rates(shown->container, map, rates);
+    BUF_APPEND(&call->body, ",\"targets\":[");
+    for (size_t i = 0; i < count; i++) {
+        const struct partition_span *span = partition_map_find_id(map, targets[i].id);
+
+        buf_append_text(&call->body, i ? ",{" : "{");
+        ends_append(call, shown, span, rates[span - first]);
+        admin_number_append(&call->body, "bytes", bytes[i]);
+        BUF_APPEND(&call->body, "}");
+    }
+    BUF_APPEND(&call->body, "]");
+    return true;
+}
+
+/* What would be begun, and nothing is. */
+static bool plan_show(struct admin_call *call, const struct container *container, bool fine,
+                      struct migration *const *planned, struct error *err)
+{
+    const struct migration *plan = *planned;
+    struct shown shown = {.container = container, .plan = plan};
+    size_t before, after;
+
+    if (!fine)
+        return admin_migration_refused(err);
+    BUF_APPEND(&call->body, "{\"dryRun\":true");
+    admin_text(&call->body, "kind", slice_of_text(migration_kind_name(migration_kind(plan))));
+    if (!sources_append(call, &shown, err) || !targets_append(call, &shown, err))
+        return false;
+    (void)partition_map_spans(container_map(container), &before);
+    (void)partition_map_spans(migration_map(plan), &after);
+    admin_number_append(&call->body, "items", shown.all.items);
+    admin_number_append(&call->body, "bytes", shown.all.bytes);
+    admin_number_append(&call->body, "partitions", before);
+    admin_number_append(&call->body, "partitionsAfter", after);
+    admin_number_append(&call->body, "copyMs",
+                        (uint64_t)migrator_copy_ms(call->services->migrator, shown.all.bytes));
+    BUF_APPEND(&call->body, "}");
+    call->status = 200;
+    return true;
+}
+
+/* --- Done ------------------------------------------------------------------------------------ */
+
 bool admin_partitions_split(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct document_value pieces;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
+    struct asked asked;
     int64_t count = 2;
     uint32_t id = 0;
-    bool given;
 
     if (!begin(call, &container, err) || !partition_id(call->names[2], &id, err) ||
-        !body_read(call, "pieces", false, &pieces, &given, err))
+        !body_read(call, "pieces", false, &asked, err))
         return false;
-    if (given &&
-        (!document_to_int64(&pieces, &count) || count < 2 || count > MIGRATION_TARGETS_MAX))
+    if (asked.given &&
+        (!document_to_int64(&asked.value, &count) || count < 2 || count > MIGRATION_TARGETS_MAX))
         return error_set(err, ERROR_BAD_REQUEST, "pieces must be a whole number from 2 to %d",
                          MIGRATION_TARGETS_MAX);
+    if (asked.dry_run)
+        return plan_show(
+            call, container,
+            migrator_split_plan(call->services->migrator, container, id, (size_t)count, &plan, err),
+            &plan, err);
     return admin_migration_begun(
         call, container,
         migrator_split(call->services->migrator, container, id, (size_t)count, NULL, err), err);
@@ -213,15 +357,19 @@ static bool ids_read(const struct document_value *value, uint32_t *ids, size_t *
 bool admin_partitions_merge(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
     uint32_t ids[MIGRATION_SOURCES_MAX];
-    struct document_value value;
+    struct asked asked;
     size_t count = 0;
-    bool given;
 
-    if (!begin(call, &container, err) ||
-        !body_read(call, "partitions", true, &value, &given, err) ||
-        !ids_read(&value, ids, &count, err))
+    if (!begin(call, &container, err) || !body_read(call, "partitions", true, &asked, err) ||
+        !ids_read(&asked.value, ids, &count, err))
         return false;
+    if (asked.dry_run)
+        return plan_show(
+            call, container,
+            migrator_merge_plan(call->services->migrator, container, ids, count, &plan, err), &plan,
+            err);
     return admin_migration_begun(
         call, container, migrator_merge(call->services->migrator, container, ids, count, err), err);
 }
@@ -248,14 +396,19 @@ static bool node_find(const struct admin_call *call, const struct document_value
 bool admin_partitions_move(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    struct document_value value;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
     uint32_t id = 0, node = 0;
-    bool given;
+    struct asked asked;
 
     if (!admin_need_owner(call, err) || !begin(call, &container, err) ||
-        !partition_id(call->names[2], &id, err) ||
-        !body_read(call, "node", true, &value, &given, err) || !node_find(call, &value, &node, err))
+        !partition_id(call->names[2], &id, err) || !body_read(call, "node", true, &asked, err) ||
+        !node_find(call, &asked.value, &node, err))
         return false;
+    if (asked.dry_run)
+        return plan_show(
+            call, container,
+            migrator_move_plan(call->services->migrator, container, id, node, &plan, err), &plan,
+            err);
     return admin_migration_begun(
         call, container, migrator_move(call->services->migrator, container, id, node, err), err);
 }
@@ -264,17 +417,16 @@ bool admin_partitions_isolate(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     const struct partition_definition *definition;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
     CLEANUP(buf_done) struct buf text;
-    struct document_value value;
     struct partition_key key;
-    bool given;
+    struct asked asked;
 
     buf_init(&text, BUF_DEFAULT_MAX);
-    if (!begin(call, &container, err) ||
-        !body_read(call, "partitionKey", true, &value, &given, err))
+    if (!begin(call, &container, err) || !body_read(call, "partitionKey", true, &asked, err))
         return false;
     definition = &definition_fields(container_definition(container))->key;
-    document_json_write_value(&value, &text);
+    document_json_write_value(&asked.value, &text);
     if (!partition_key_parse(definition, buf_slice(&text), PARTITION_KEY_ANY, call->arena, &key,
                              err))
         return false;
@@ -282,6 +434,11 @@ bool admin_partitions_isolate(struct admin_call *call, struct error *err)
         return error_set(err, ERROR_BAD_REQUEST, "partitionKey needs a value");
     if (!admin_key_check(call, container, &key, err))
         return false;
+    if (asked.dry_run)
+        return plan_show(
+            call, container,
+            migrator_isolate_plan(call->services->migrator, container, &key, &plan, err), &plan,
+            err);
     return admin_migration_begun(
         call, container, migrator_isolate(call->services->migrator, container, &key, 0, err), err);
 }

@@ -6,6 +6,7 @@
 #include "catalogue/account_keys.h"
 #include "front/date.h"
 #include "front/directory_token.h"
+#include "front/kit/token.h"
 #include "front/signature.h"
 #include "front/text.h"
 
@@ -278,5 +279,32 @@ bool front_authorize(struct front_gateway_call *call, const struct front_signing
         return error_set(err, ERROR_UNAUTHORIZED, "tokens of this type are unknown");
     }
     *ret_signer = readonly ? FRONT_SIGNER_READER : FRONT_SIGNER_OWNER;
+    return true;
+}
+
+bool front_authorize_order(struct front_gateway_call *call, const struct front_path *path,
+                           const char *right, bool *ret_readonly, struct error *err)
+{
+    const struct front_signing signing = {
+        .header = net_http_header(call->http, SLICE("authorization")),
+        .ms_date = net_http_header(call->http, SLICE("x-ms-date")),
+        .date = net_http_header(call->http, SLICE("date")),
+        .type = SLICE("_orrery"),
+        .link = front_path_join(path->decoded + 1, path->count - 1, call->arena),
+        .link_raw = front_path_join(path->raw + 1, path->count - 1, call->arena),
+    };
+    struct front_claim claim;
+    enum front_signer signer;
+    struct slice token;
+
+    if (!front_authorize(call, &signing, &signer, &token, err))
+        return false;
+    if (signer == FRONT_SIGNER_TOKEN)
+        return front_token_open(&call->account, token, &claim, err) &&
+               error_set(err, ERROR_FORBIDDEN,
+                         "Insufficient permissions provided in the authorization header for %s: it "
+                         "needs a key of the account",
+                         right);
+    *ret_readonly = signer != FRONT_SIGNER_OWNER;
     return true;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "front/kit/gateway.h"
+#include "front/kit/path.h"
 
 /* --- What every API over HTTP needs ---------------------------------------------------------- */
 
@@ -62,3 +63,9 @@ enum front_signer {
 NODISCARD bool front_authorize(struct front_gateway_call *call, const struct front_signing *signing,
                                enum front_signer *ret_signer, struct slice *ret_token,
                                struct error *err);
+
+/* The same of a path below /_orrery/: of type "_orrery", its link what stands behind that. It needs
+ * a key: who has a resource token is told so. *ret_readonly: a key that may only read. right: what
+ * would be needed, for that message. */
+NODISCARD bool front_authorize_order(struct front_gateway_call *call, const struct front_path *path,
+                                     const char *right, bool *ret_readonly, struct error *err);

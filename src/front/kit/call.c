@@ -1,5 +1,6 @@
 #include "front/kit/call.h"
 
+#include "engine/reader.h"
 #include "front/front.h"
 #include "front/owner.h"
 
@@ -73,12 +74,18 @@ void front_call_keep(struct front_call *call)
 }
 
 /* What the request says of keys means something else once its container has got another partition
- * key. Nothing was done then, and it is read again. */
+ * key. Nothing was done then, and it is read again. Nor was anything done but reading where a
+ * standby was lost in the middle: then it is read from the primary. */
 static bool call_run(struct front_call *call, struct error *err)
 {
     bool fine = call->kind->run(call, err);
 
     for (int i = 0; !fine && err->code == ERROR_REKEYED && i < REKEYED_MAX; i++) {
+        call->transport->restart(call);
+        fine = call->kind->run(call, err);
+    }
+    if (!fine && engine_reader_may_repeat(err) && !call->primary) {
+        call->primary = true;
         call->transport->restart(call);
         fine = call->kind->run(call, err);
     }

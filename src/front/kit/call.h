@@ -72,6 +72,7 @@ struct front_call {
     size_t work_bytes;                 /* to be held there besides where a worker works on it */
     bool may_block;                    /* false: on a loop; set cold and return rather than block */
     const atomic_bool *cancelled;      /* the client has gone; NULL: nobody would notice */
+    bool primary;  /* it is read from primaries alone: a standby was lost in the middle */
     bool cold;     /* out: run again where it may block; the answer so far is thrown away */
     bool *pending; /* out, on a loop: the operation ends later, by front_call_finish; the call must
                     * not be touched after that was set in motion */

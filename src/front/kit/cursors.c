@@ -339,6 +339,15 @@ size_t front_cursors_expire(struct front_cursors *cursors, int64_t now_ms)
     return found;
 }
 
+bool front_cursors_is_open(struct front_cursors *cursors, uint64_t id)
+{
+    bool is_open = false;
+
+    WITH_LOCK (&cursors->lock)
+        is_open = *cursor_place(cursors, id);
+    return is_open;
+}
+
 size_t front_cursors_count(struct front_cursors *cursors)
 {
     size_t count = 0;

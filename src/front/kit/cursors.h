@@ -90,5 +90,8 @@ size_t front_cursors_kill_tagged(struct front_cursors *cursors, uint32_t account
 size_t front_cursors_account_end(struct front_cursors *cursors, uint32_t account);
 size_t front_cursors_expire(struct front_cursors *cursors, int64_t now_ms);
 
+/* Is there a cursor of that id, in use or not? One that was killed while in use is still there. */
+bool front_cursors_is_open(struct front_cursors *cursors, uint64_t id);
+
 /* Open now. */
 size_t front_cursors_count(struct front_cursors *cursors);

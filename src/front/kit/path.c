@@ -92,6 +92,21 @@ bool front_path_begins(struct slice path, struct slice word)
     return slice_equal(segment_decode(second, buffer), word);
 }
 
+bool front_path_is_door(struct slice path, struct slice word)
+{
+    static const struct slice root = {(const uint8_t *)"/_orrery/", 9};
+    const uint8_t *at;
+    struct slice name, rest;
+
+    if (!front_path_begins(path, SLICE("_orrery")))
+        return false;
+    at = memmem(path.data, path.len, root.data, root.len);
+    if (!at || (at != path.data && memchr(path.data + 1, '/', (size_t)(at - path.data) - 1)))
+        return false;
+    return slice_split(slice_skip(path, (size_t)(at - path.data) + root.len), '/', &name, &rest) &&
+           slice_equal(name, word);
+}
+
 struct slice front_path_join(const struct slice *parts, size_t count, struct arena *arena)
 {
     size_t len = 0, at = 0;

@@ -24,5 +24,9 @@ NODISCARD bool front_path_split(struct slice path, struct arena *arena, struct f
  * requests are asked. */
 bool front_path_begins(struct slice path, struct slice word);
 
+/* Whether it is /_orrery/word/..., with an account before it or not: a door of another API on the
+ * port. */
+bool front_path_is_door(struct slice path, struct slice word);
+
 /* The parts with slashes between them; in the arena. */
 struct slice front_path_join(const struct slice *parts, size_t count, struct arena *arena);

@@ -11,14 +11,6 @@
 
 struct rest; /* opaque, owned by the server */
 
-enum rest_consistency {
-    REST_STRONG,
-    REST_BOUNDED_STALENESS,
-    REST_SESSION,
-    REST_CONSISTENT_PREFIX,
-    REST_EVENTUAL,
-};
-
 enum { REST_SEAL_BYTES = 32 };
 
 /* Who merges the results of several ranges: the library where it is one that does, always the
@@ -41,10 +33,9 @@ struct rest_script_limits {
 struct rest_options {
     struct front_services services;
     struct front_door door;
-    uint8_t seal[REST_SEAL_BYTES];     /* what continuations are sealed with */
-    enum rest_consistency consistency; /* of the account */
-    uint32_t metadata_ru;              /* RU/s of an account for metadata; 0: not held back */
-    const char *cors_origins; /* pages of these may use the API from browsers; "": of none */
+    uint8_t seal[REST_SEAL_BYTES]; /* what continuations are sealed with */
+    uint32_t metadata_ru;          /* RU/s of an account for metadata; 0: not held back */
+    const char *cors_origins;      /* pages of these may use the API from browsers; "": of none */
     struct rest_query_rules queries;
     struct rest_script_limits scripts;
 };

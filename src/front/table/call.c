@@ -116,8 +116,43 @@ bool table_space_open(struct table_call *call, struct slice name, struct table_s
     return true;
 }
 
+bool table_space_look(const struct table_call *call, struct table_space *space, struct error *err)
+{
+    const struct front_consistency *own = &call->services->consistency;
+    struct item_reading_options options;
+    enum item_level level;
+
+    assert(!space->reading && space->container);
+    if (!table_call_consistency(call, &level, err))
+        return false;
+    options = front_consistency_reading(own, level);
+    if (!call->primary)
+        space->reading = item_reading_begin(&space->space, &options);
+    return true;
+}
+
+void table_space_served(struct table_call *call, const struct table_space *space,
+                        const struct partition_span *spans, size_t count)
+{
+    CLEANUP(buf_done) struct buf list;
+
+    buf_init(&list, BUF_DEFAULT_MAX);
+    front_served_append(space->container, space->reading, spans, count, &list);
+    table_answer_header(call, SLICE("x-orrery-served-by"), buf_slice(&list));
+}
+
+bool table_call_consistency(const struct table_call *call, enum item_level *ret_level,
+                            struct error *err)
+{
+    return front_consistency_find(&call->services->consistency,
+                                  table_call_header(call, SLICE("x-ms-consistency-level")),
+                                  ret_level, err);
+}
+
 void table_space_close(struct table_space *space)
 {
+    item_reading_end(TAKE(space->reading));
+    space->space.reading = NULL;
     container_unref(space->container);
     space->container = NULL;
 }

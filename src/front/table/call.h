@@ -76,17 +76,31 @@ struct slice table_call_root(struct table_call *call);
  * of it. ERROR_TABLE_ATOM. */
 NODISCARD bool table_call_level(struct table_call *call, struct error *err);
 
+/* The consistency level that it is read with: x-ms-consistency-level, or the account's.
+ * ERROR_BAD_REQUEST. */
+NODISCARD bool table_call_consistency(const struct table_call *call, enum item_level *ret_level,
+                                      struct error *err);
+
 /* A table as its entities see it. */
 struct table_space {
     struct container *container; /* a reference */
     struct slice name;           /* as it was made; borrowed from the container */
     struct item_space space;
+    struct item_reading *reading; /* owned; NULL: the primaries are read */
 };
 
 /* Opens the table of that name, whatever its letter case. ERROR_TABLE_MISSING: there is none, or
  * the container of that name has another partition key. */
 NODISCARD bool table_space_open(struct table_call *call, struct slice name,
                                 struct table_space *ret_space, struct error *err);
+/* From now on entities are read as the request's consistency level allows (item/reading.h): of
+ * operations that write nothing. ERROR_BAD_REQUEST: it asks for a stronger one than the account's.
+ */
+NODISCARD bool table_space_look(const struct table_call *call, struct table_space *space,
+                                struct error *err);
+/* Says who answered for a partition: x-orrery-served-by. */
+void table_space_served(struct table_call *call, const struct table_space *space,
+                        const struct partition_span *spans, size_t count);
 void table_space_close(struct table_space *space);
 CLEANUP_VALUE_FN(struct table_space, table_space_close)
 

@@ -32,7 +32,8 @@ bool table_entities_get(struct table_call *call, struct error *err)
     bool found;
 
     if (!table_selection_parse(call, &selection, err) ||
-        !table_space_open(call, call->route.table, &space, err))
+        !table_space_open(call, call->route.table, &space, err) ||
+        !table_space_look(call, &space, err))
         return false;
     op.key = table_write_key(&space, &call->route.keys);
     op.id = table_write_id(&call->route.keys);
@@ -46,6 +47,8 @@ bool table_entities_get(struct table_call *call, struct error *err)
     }
     if (call->cold)
         return false;
+    if (op.route.span)
+        table_space_served(call, &space, op.route.span, 1);
     table_call_charged(call, &op.metered);
     if (found || front_traffic_is_refusal(err))
         front_traffic_item(

@@ -353,9 +353,19 @@ bool table_query_run(struct table_call *call, struct slice table, struct buf *li
 
     if (!parameters_read(&q, err) || !table_space_open(call, table, &q.space, err))
         return false;
+    if (!table_space_look(call, &q.space, err)) {
+        table_space_close(&q.space);
+        return false;
+    }
     q.shape = table_call_shape(call, &q.space);
     q.shape.selection = q.selection;
     done = query_answer(&q, lines, err);
+    if (!call->batch) {
+        size_t count;
+        const struct partition_span *spans = partition_map_spans(q.space.space.map, &count);
+
+        table_space_served(call, &q.space, spans, count);
+    }
     table_space_close(&q.space);
     if (done && buf_overflowed(body))
         return error_set(err, ERROR_TOO_LARGE, "a page is larger than an answer may be");

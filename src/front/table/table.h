@@ -19,7 +19,6 @@ struct table_options {
     struct front_services services;
     struct front_door door;
     uint8_t seal[TABLE_SEAL_BYTES]; /* what continuations are sealed with */
-    bool strong;                    /* reads are priced as strongly consistent ones */
 };
 
 /* Options are copied, the texts in them are borrowed. */

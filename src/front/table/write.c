@@ -338,7 +338,11 @@ bool table_write_start(struct table_call *call, struct table_space *space,
 
 struct metered_call table_call_metered(const struct table_call *call)
 {
-    return (struct metered_call){.strong = call->options->strong};
+    enum item_level level;
+    struct error ignored; /* who reads is told when he looks */
+
+    return (struct metered_call){.strong = table_call_consistency(call, &level, &ignored) &&
+                                           front_consistency_is_dear(level)};
 }
 
 void table_call_charged(struct table_call *call, const struct metered_call *metered)

@@ -23,6 +23,10 @@ struct query_targets {
     uint64_t conjuncts; /* of the filter: true for every item of the targets */
 };
 
+/* Have items that an older policy indexed entries of the definition too? */
+bool query_definition_is_whole(const struct item_space *space,
+                               const struct index_definition *definition);
+
 /* From the scope of the request and what the filter says of the partition key, in the bytes of
  * DOCUMENT_ORDER_SQL; of the request nothing but scope and definition is looked at. None: no item
  * can be wanted. */

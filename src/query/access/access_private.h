@@ -54,6 +54,10 @@ bool query_definition_for_order(const struct item_space *space, struct query_fil
 bool query_definition_whole(const struct item_space *space, struct query_filter *filter,
                             struct slice name, struct query_index_use *ret_use);
 
+/* What spatial indexes offer. */
+void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,
+                             struct query_index_uses *uses);
+
 struct query_index_use *query_index_use_add(struct query_index_uses *uses, struct arena *arena);
 
 const struct query_conditions *query_filter_in(struct query_filter *filter,

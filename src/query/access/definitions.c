@@ -174,7 +174,8 @@ static bool path_is(const struct document_path *a, const struct document_path *b
 }
 
 /* Items that an older policy has made the entries of have them too. */
-static bool is_whole(const struct item_space *space, const struct index_definition *definition)
+bool query_definition_is_whole(const struct item_space *space,
+                               const struct index_definition *definition)
 {
     for (size_t i = 0; i < space->policies_before_count; i++) {
         size_t count, at = 0;
@@ -193,7 +194,8 @@ static bool is_of_kind(const struct item_space *space, const struct index_defini
 {
     return definition->multikey && definition->order == DOCUMENT_ORDER_MONGO &&
            (definition->kind == &index_kind_ordered || definition->kind == &index_kind_wildcard) &&
-           definition->state == INDEX_READY && !definition->stale && is_whole(space, definition);
+           definition->state == INDEX_READY && !definition->stale &&
+           query_definition_is_whole(space, definition);
 }
 
 /* The ranges of a condition of a partial index; false: there are none. */

@@ -244,7 +244,7 @@ static struct pins pins_of_condition(struct search *search, const struct query_c
         pin_value(&pins.items[pins.count++], component, document_undefined());
         return pins;
     }
-    if (!component_of(search->definition, condition, &component) ||
+    if (!component_of(search->definition, condition, &component) || condition->region ||
         (!condition->points && !search->ordered))
         return pins_any(search);
     if (count > PINS_MAX) {

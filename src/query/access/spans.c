@@ -178,7 +178,8 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
             !snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
             return false;
         self->view = view_of(&scope, snapshot);
-        self->view.bound = spans->request->is_short ? &spans->bound : NULL;
+        if (spans->request->is_short)
+            self->view.bound = spans->request->bound ? spans->request->bound : &spans->bound;
         self->view.planned = view_overlay_find(spans->request->overlay, scope.partition);
         self->viewed = true;
     }

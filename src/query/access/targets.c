@@ -179,7 +179,7 @@ static bool span_serves(const struct query_spans *spans, size_t span, struct err
 {
     const struct item_space *space = spans->request->space;
 
-    return engine_guard_await(space->engine(space->nodes, spans->list[span].span->node), err);
+    return engine_guard_await(item_space_engine(space, spans->list[span].span), err);
 }
 
 /* Notes which of the spans a target needs are away; err says why the last of them is. */

@@ -13,7 +13,10 @@
 
 #include <math.h>
 
-enum { COMPARE_BYTES_SHIFT = 6 }; /* bytes walked for a unit of work */
+enum {
+    COMPARE_BYTES_SHIFT = 6, /* bytes walked for a unit of work */
+    CALL_OPERANDS_MAX = 4,   /* of a call that is compared, for what it implies */
+};
 
 /* --- Comparison ------------------------------------------------------------------------------ */
 
@@ -120,6 +123,25 @@ static const struct query_implied *call_equals(const struct query_expression *si
     return function->imply_result(&operand, value, implying);
 }
 
+/* f(...) <= value: what is so where f gives no more. */
+static const struct query_implied *call_at_most(const struct query_expression *side,
+                                                const struct query_implying *implying,
+                                                const struct document_value *value)
+{
+    struct query_operand operands[CALL_OPERANDS_MAX];
+    const struct query_function *function;
+    double most;
+
+    if (side->kind != &query_kind_call || side->child_count > ARRAY_LEN(operands))
+        return NULL;
+    function = ((const struct query_call *)side)->function;
+    if (!function->imply_most || !document_is_number(value) || !document_to_double(value, &most))
+        return NULL;
+    for (size_t i = 0; i < side->child_count; i++)
+        operands[i] = query_operand_of(implying, side->children[i]);
+    return function->imply_most(operands, side->child_count, most, implying);
+}
+
 static const struct query_implied *comparison_imply(const struct query_expression *expression,
                                                     const struct query_implying *implying,
                                                     bool truth)
@@ -150,6 +172,8 @@ static const struct query_implied *comparison_imply(const struct query_expressio
         return query_implied_other(implying, &left, right.constant);
     case QUERY_LESS:
     case QUERY_LESS_EQUAL:
+        if (!left.is_path)
+            return call_at_most(side, implying, right.constant);
         return query_implied_below(implying, &left, right.constant, comparison == QUERY_LESS_EQUAL);
     default:
         return query_implied_above(implying, &left, right.constant,

@@ -35,6 +35,13 @@ struct query_function {
     const struct query_implied *(*imply_result)(const struct query_operand *operand,
                                                 const struct document_value *value,
                                                 const struct query_implying *implying);
+    /* What must be so where the result is a number of at most `most`. NULL: nothing is known. */
+    const struct query_implied *(*imply_most)(const struct query_operand *operands, size_t count,
+                                              double most, const struct query_implying *implying);
+    bool takes_language; /* its first argument is the language of the path that follows, which
+                            compilers put there */
+    const struct query_function *in_plane; /* the same where coordinates are in a plane; NULL: it
+                                              makes no difference */
 };
 
 /* The function of that name, without case; NULL: there is none. Aggregates are none of these

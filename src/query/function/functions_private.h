@@ -27,7 +27,9 @@ extern const struct query_function_family query_functions_math;
 extern const struct query_function_family query_functions_regex;
 extern const struct query_function_family query_functions_search;
 extern const struct query_function_family query_functions_set;
+extern const struct query_function_family query_functions_spatial;
 extern const struct query_function_family query_functions_string;
+extern const struct query_function_family query_functions_text;
 extern const struct query_function_family query_functions_type;
 
 /* Are all of them strings? */

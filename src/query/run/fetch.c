@@ -188,6 +188,12 @@ static bool groups_read(struct fetching *f, struct error *err)
     return true;
 }
 
+static void groups_free(struct fetching *f)
+{
+    for (size_t i = 0; i < f->group_count; i++)
+        arena_free(f->groups[i].arena);
+}
+
 static bool items_give(const struct fetching *f, struct error *err)
 {
     for (size_t i = 0; i < f->fetch->count; i++)
@@ -217,8 +223,14 @@ bool query_fetch_run(const struct query_request *request, const struct query_fet
     if (fine)
         groups_make(&f, arena);
     fine = fine && spans_admit(&f, err) && groups_read(&f, err);
+    if (!fine && request->is_short && err->code == ERROR_COLD) {
+        query_spans_drop(&f.spans);
+        groups_free(&f);
+        return false;
+    }
     admitted = f.spans.admitted;
-    ret_page->charge_cru = query_spans_done(&f.spans, QUERY_PAY_ALL, &cost);
+    ret_page->charge_cru =
+        query_spans_done(&f.spans, request->paid ? QUERY_PAY_WORK : QUERY_PAY_ALL, &cost);
     call->charge_cru = ret_page->charge_cru;
     ret_page->metrics = (struct query_metrics){.items_loaded = cost.items_loaded,
                                                .loaded_bytes = cost.loaded_bytes,
@@ -226,7 +238,6 @@ bool query_fetch_run(const struct query_request *request, const struct query_fet
                                                .row_bytes = cost.output_bytes,
                                                .partitions = (uint32_t)admitted};
     fine = fine && items_give(&f, err);
-    for (size_t i = 0; i < f.group_count; i++)
-        arena_free(f.groups[i].arena);
+    groups_free(&f);
     return fine;
 }

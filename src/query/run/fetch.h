@@ -14,9 +14,9 @@ struct query_fetch {
     void *self;
 };
 
-/* Of the request space, meters, call, snapshot, overlay, executor and limits.cancelled count, and
- * bytes_max, above which ERROR_QUERY_LIMIT tells that it was too much at once (0: no limit). Of the
- * page charge and metrics. Errors as of query_run; ERROR_KEY_ELSEWHERE: a key is of another
- * container since a promotion. */
+/* Of the request space, meters, call, paid, snapshot, overlay, executor, is_short, bound and
+ * limits.cancelled count, and bytes_max, above which ERROR_QUERY_LIMIT tells that it was too much
+ * at once (0: no limit). Of the page charge and metrics. Errors as of query_run;
+ * ERROR_KEY_ELSEWHERE: a key is of another container since a promotion. */
 NODISCARD bool query_fetch_run(const struct query_request *request, const struct query_fetch *fetch,
                                struct query_page *ret_page, struct error *err);

@@ -219,6 +219,24 @@ const struct query_implied *query_implied_type(const struct query_implying *impl
                      query_ranges_of_type(implying->entries, type, implying->arena), true);
 }
 
+const struct query_implied *query_implied_region(const struct query_implying *implying,
+                                                 const struct query_operand *operand,
+                                                 const struct query_region *region)
+{
+    struct query_implied *implied;
+    struct query_region *copy;
+
+    if (!operand->is_path)
+        return NULL;
+    implied = condition_new(implying, operand);
+    copy = ARENA_NEW(implying->arena, struct query_region);
+    *copy = *region;
+    implied->condition.region = copy;
+    implied->condition.nested = true;
+    implied->condition.exact = implied->exact = false;
+    return implied;
+}
+
 const struct query_implied *query_implied_whatever(const struct query_implying *implying,
                                                    const struct query_operand *operand)
 {
@@ -317,6 +335,7 @@ static void group_open(const struct query_implying *implying, struct group *grou
     condition->points = ARENA_ARRAY(implying->arena, struct document_value, group->points + 1);
     condition->point_count = 0;
     condition->nested = false;
+    condition->region = NULL; /* any of several is no single one */
     group->originals = ARENA_ARRAY(implying->arena, const struct query_implied *, group->parts);
     group->parts = 0;
 }

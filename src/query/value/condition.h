@@ -13,8 +13,16 @@
 #include "document/collator.h"
 #include "document/path.h"
 #include "query/value/ranges.h"
+#include "search/geometry.h"
 
 struct query_subquery;
+
+/* Where things may be: at most so far from a figure, metres on the Earth; 0: touching it. */
+struct query_region {
+    const struct document_value *figure; /* a constant; need not be a valid one */
+    struct search_rules rules;
+    double distance;
+};
 
 struct query_condition {
     struct document_path path; /* of the item; ends in a scalar */
@@ -24,6 +32,8 @@ struct query_condition {
     bool through;              /* of every value that the path leads to, through arrays too */
     bool present;              /* of that kind: something is there */
     bool wholes;               /* of that kind: objects or arrays are among the points */
+    const struct query_region
+        *region; /* it is nested, and a figure that is there; NULL: of values */
     struct query_ranges ranges;
     bool exact;         /* true for every value in the ranges */
     uint64_t conjuncts; /* which parts of the filter it stands for (access/conditions.h) */
@@ -110,6 +120,11 @@ const struct query_implied *query_implied_prefix(const struct query_implying *im
 const struct query_implied *query_implied_type(const struct query_implying *implying,
                                                const struct query_operand *operand,
                                                enum document_type type);
+
+/* A figure in this region, which is copied. */
+const struct query_implied *query_implied_region(const struct query_implying *implying,
+                                                 const struct query_operand *operand,
+                                                 const struct query_region *region);
 
 /* Any value: something is said of the path that no range tells. */
 const struct query_implied *query_implied_whatever(const struct query_implying *implying,

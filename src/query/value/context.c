@@ -1,7 +1,9 @@
 #include "query/value/context.h"
 
 #include "query/value/regex.h"
+#include "query/value/shapes.h"
 #include "query/value/value.h"
+#include "search/analyser.h"
 
 enum {
     BYTES_MAX_DEFAULT = 16 * 1024 * 1024,
@@ -34,6 +36,10 @@ void query_context_done(struct query_context *context)
     buf_done(&context->scratch);
     query_regex_cache_free(context->regexes);
     context->regexes = NULL;
+    query_shape_cache_free(context->shapes);
+    context->shapes = NULL;
+    search_analyser_free(context->analyser);
+    context->analyser = NULL;
 }
 
 uint64_t query_random(struct query_context *context)

@@ -23,6 +23,8 @@
 
 struct query_context;
 struct query_regex_cache;
+struct query_shape_cache;
+struct search_analyser;
 struct query_ahead;
 struct query_expression;
 
@@ -115,6 +117,9 @@ struct query_context {
     bool keep_nonfinite;       /* NaN and infinities may stand in objects and arrays (MongoDB) */
     enum document_order order; /* by which values are compared: the plan's */
     struct query_regex_cache *regexes; /* made when first needed */
+    struct query_shape_cache *shapes;  /* as well */
+    struct search_analyser *analyser;  /* of the language that was asked for last */
+    struct slice analyser_language;
 };
 
 /* clock NULL: the system's. limits NULL: the defaults. The static time of the query is the wall

@@ -7,7 +7,10 @@
 
 #include <openssl/crypto.h>
 
-enum { FRAME_REST = 64 * 1024 }; /* bytes of a frame besides its results */
+enum {
+    FRAME_REST = 64 * 1024,  /* bytes of a frame besides its results */
+    LOOP_MESSAGE_MAX = 4096, /* a longer request is not tried on its loop */
+};
 
 static struct gremlin_call *gremlin_of(const struct front_call *call)
 {
@@ -171,6 +174,9 @@ static bool call_run(struct front_call *front, struct error *err)
 {
     struct gremlin_call *call = gremlin_of(front);
 
+    int64_t tried_cru = call->evaluation.tried_cru;
+    uint64_t tried_reads = call->evaluation.tried_reads;
+
     if (call->evaluation.call) {
         /* begun anew: its values are those of the request, which stay */
         call->evaluation.heap = NULL;
@@ -185,6 +191,8 @@ static bool call_run(struct front_call *front, struct error *err)
         .heap = call->heap,
         .answering = &call->answering,
         .send = batch_send,
+        .tried_cru = tried_cru,
+        .tried_reads = tried_reads,
     };
     return gremlin_evaluate(&call->evaluation, err);
 }
@@ -291,7 +299,7 @@ void gremlin_call_run(struct gremlin_call *call)
     if (call->account.account && services->owners)
         call->owner =
             net_owners_find(services->owners, account_info(call->account.account)->number);
-    front_call_run(&call->front, true);
+    front_call_run(&call->front, call->session || call->message.len > LOOP_MESSAGE_MAX);
 }
 
 void gremlin_call_refuse(struct gremlin_call *call, const struct error *err, uint16_t code)

@@ -1,7 +1,7 @@
 /* Call: one request of a WebSocket client, from its message to its last frame.
  *
  * It is made and read on the loop of its connection (where it is long, on a worker), waits there
- * for its turn, runs on a worker, and ends on the loop again. */
+ * for its turn, runs there if it is short and otherwise on a worker, and ends on the loop again. */
 #pragma once
 
 #include "front/gremlin/command/evaluate.h"
@@ -44,7 +44,7 @@ void gremlin_call_free(struct gremlin_call *call);
 /* Reads the message; any thread. Whatever is wrong with it is told when it is answered. */
 void gremlin_call_read(struct gremlin_call *call);
 
-/* Runs it on a worker; on the loop. It ends with gremlin_client_ended. */
+/* Runs it, here or on a worker; on the loop. It ends with gremlin_client_ended. */
 void gremlin_call_run(struct gremlin_call *call);
 
 /* Answers without running it, and ends it. On the loop. */

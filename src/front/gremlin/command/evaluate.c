@@ -7,9 +7,20 @@
 #include "front/gremlin/value/special.h"
 #include "front/kit/queries.h"
 #include "front/owner.h"
+#include "item/view_bound.h"
 
 /* BARRIER_SHARE: one barrier keeps at most a fourth of a request's memory before it spills. */
-enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64, BARRIER_SHARE = 4 };
+enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64, BARRIER_SHARE = 4, INDEXES_AGAIN_MS = 60 * 1000 };
+
+/* What may be tried on a loop, and what it may take there. */
+enum {
+    LOOP_SCRIPT_BYTES = 2048,
+    LOOP_HEAP_BYTES = 512 * 1024,
+    LOOP_WORK = 4000, /* about as many traversers at a step */
+    LOOP_SPANS = 16,  /* partitions of the graph */
+};
+
+static bool evaluate(struct gremlin_evaluation *e, struct error *err);
 
 /* --- Results -----------------------------------------------------------------------------------
  */
@@ -60,6 +71,8 @@ static bool batch_send(struct gremlin_evaluation *e, const struct gremlin_batch 
 /* The batch is full, and there is more. */
 static bool batch_pass(struct gremlin_evaluation *e, struct error *err)
 {
+    if (!e->call->may_block)
+        return view_bound_cold(err);
     if (clock_read_monotonic_ms(e->call->services->clock) >= e->deadline_ms)
         return error_set(err, ERROR_TIMED_OUT, "the request took longer than %lld ms",
                          (long long)e->evaluation_ms);
@@ -121,16 +134,14 @@ static bool results_take(void *self, const struct gremlin_value *values, const u
 /* --- Traversals --------------------------------------------------------------------------------
  */
 
-/* What g.with('evaluationTimeout', ms) says, in a script or as a strategy of bytecode; NULL:
- * nothing.
- */
-static const struct gremlin_value *timeout_of(const struct gremlin_instruction *source)
+/* What g.with(NAME, value) says, in a script or as a strategy of bytecode, under one of two names;
+ * NULL: nothing. */
+static const struct gremlin_value *option_of(const struct gremlin_instruction *source,
+                                             const struct slice names[2])
 {
-    static const struct slice names[] = {SLICE("evaluationTimeout"),
-                                         SLICE("scriptEvaluationTimeout")};
     const struct gremlin_value *arguments = source->arguments, *found = NULL;
 
-    for (size_t n = 0; n < ARRAY_LEN(names) && !found; n++) {
+    for (size_t n = 0; n < 2 && !found; n++) {
         if (slice_equal(source->name, SLICE("with")) && source->count == 2 &&
             gremlin_is_text(arguments[0], names[n]))
             found = &arguments[1];
@@ -150,10 +161,12 @@ static const struct gremlin_value *timeout_of(const struct gremlin_instruction *
 static bool timeout_take(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
                          struct error *err)
 {
+    static const struct slice names[] = {SLICE("evaluationTimeout"),
+                                         SLICE("scriptEvaluationTimeout")};
     int64_t most = e->gremlin->options.evaluation_ms_max, asked;
 
     for (size_t i = 0; i < traversal->sources.count; i++) {
-        const struct gremlin_value *timeout = timeout_of(&traversal->sources.items[i]);
+        const struct gremlin_value *timeout = option_of(&traversal->sources.items[i], names);
 
         if (!timeout)
             continue;
@@ -167,6 +180,38 @@ static bool timeout_take(struct gremlin_evaluation *e, const struct gremlin_trav
     return true;
 }
 
+/* g.with('consistencyLevel', 'Eventual'): this traversal does with less than the account's. */
+static bool level_take(const struct gremlin_evaluation *e,
+                       const struct gremlin_traversal *traversal, enum item_level *ret_level,
+                       struct error *err)
+{
+    static const struct slice names[] = {SLICE("consistencyLevel"),
+                                         SLICE("x-ms-consistency-level")};
+    const struct front_consistency *own = &e->call->services->consistency;
+
+    *ret_level = own->level;
+    for (size_t i = 0; i < traversal->sources.count; i++) {
+        const struct gremlin_value *level = option_of(&traversal->sources.items[i], names);
+
+        if (level && !gremlin_is_string(*level))
+            return error_set(err, ERROR_GREMLIN_COMPILE,
+                             "with('consistencyLevel', ...) takes the name of a level");
+        if (level && !front_consistency_find(own, gremlin_bytes(*level), ret_level, err))
+            return false;
+    }
+    return true;
+}
+
+/* May the loop run it? How long one takes is also a matter of the graph. */
+static bool loop_may_try(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal)
+{
+    if (!gremlin_traversal_is_short(traversal, &e->kind))
+        return false;
+    e->kind += gremlin_graph_number(e->graph);
+    e->tried = front_queries_may_try(e->call->services->queries, e->kind);
+    return e->tried;
+}
+
 static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
                       struct error *err)
 {
@@ -176,6 +221,7 @@ static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_travers
         .version = options->version,
         .limits = {.operators_max = options->operators_max,
                    .loops_max = options->loops_max,
+                   .work_max = e->call->may_block ? 0 : LOOP_WORK,
                    .deadline_ms = e->deadline_ms},
         .batch = MIN(e->asked->batch, (size_t)1024),
         .bulked = true,
@@ -190,11 +236,25 @@ static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_travers
     };
     const struct gremlin_sink sink = {results_take, e};
     struct gremlin_outcome outcome = {0};
+    enum item_level level;
     bool fine;
 
+    if (!level_take(e, traversal, &level, err))
+        return false;
+    if (!e->call->may_block && !loop_may_try(e, traversal))
+        return view_bound_cold(err);
     e->holding = !e->send || e->holding || gremlin_traversal_writes(traversal) ||
                  gremlin_graph_is_written(e->graph);
+    /* Standbys are asked by calls that may wait for them; on a loop their nodes are cold. */
+    if (e->call->may_block && !e->call->primary && !gremlin_traversal_writes(traversal) &&
+        !gremlin_graph_is_written(e->graph)) {
+        struct item_reading_options reading =
+            front_consistency_reading(&services->consistency, level);
+
+        gremlin_graph_look(e->graph, &reading);
+    }
     fine = gremlin_run(e->graph, e->heap, traversal, &run, &sink, &outcome, err);
+    gremlin_graph_look_away(e->graph);
     if (!fine && outcome.failed_step && gremlin_is_string(outcome.fail_message))
         e->fail_message = gremlin_string(e->heap, gremlin_bytes(outcome.fail_message));
     gremlin_outcome_done(&outcome);
@@ -235,7 +295,7 @@ static bool graph_options(struct gremlin_evaluation *e, struct container *contai
         .heap = e->heap,
         .readonly = right->readonly,
         .only = right->bound ? &right->only : NULL,
-        .strong = e->gremlin->options.strong,
+        .strong = front_consistency_is_dear(e->gremlin->options.services.consistency.level),
         .limits = {.transaction_bytes_max = e->gremlin->options.transaction_bytes_max,
                    .deadline_ms = e->deadline_ms},
     };
@@ -366,6 +426,8 @@ static bool whole_run(struct gremlin_evaluation *e, struct error *err)
     if (!gremlin_script_open(&request, &script, err))
         return false;
     count = gremlin_script_count(script);
+    if (count > 1 && !e->call->may_block)
+        return view_bound_cold(err);
     for (;;) {
         if (!gremlin_script_next(script, &e->variables, &statement, err))
             return false;
@@ -424,6 +486,15 @@ static bool run_within(struct gremlin_evaluation *e, const struct gremlin_graph_
     return fine;
 }
 
+/* A standby was lost in the middle: what follows is read from the primary. */
+static bool primary_is_left(struct gremlin_evaluation *e, const struct error *err)
+{
+    bool lost = engine_reader_may_repeat(err) && !e->call->primary;
+
+    e->call->primary = e->call->primary || lost;
+    return lost;
+}
+
 static bool run_alone(struct gremlin_evaluation *e, struct error *err)
 {
     bool fine = false;
@@ -432,8 +503,9 @@ static bool run_alone(struct gremlin_evaluation *e, struct error *err)
         fine = code_run(e, err);
         if (fine)
             fine = gremlin_graph_commit(e->graph, err);
-        if (fine || e->sent || attempt == ATTEMPTS || gremlin_heap_failed(e->heap) ||
-            !gremlin_graph_may_retry(e->graph, err))
+        if (fine || e->sent || attempt == ATTEMPTS || !e->call->may_block ||
+            gremlin_heap_failed(e->heap) ||
+            (!primary_is_left(e, err) && !gremlin_graph_may_retry(e->graph, err)))
             break;
         gremlin_graph_rollback(e->graph);
         results_drop(e);
@@ -452,9 +524,12 @@ static bool run_by_itself(struct gremlin_evaluation *e, const struct gremlin_gra
     if (!gremlin_graph_new(options, &e->graph, err))
         return false;
     gremlin_graph_enter(e->graph, e->call);
+    gremlin_graph_set_paid(e->graph, e->tried_reads);
     fine = run_alone(e, err);
     figures = gremlin_graph_figures(e->graph);
-    e->call->charge_cru += figures.charge_cru;
+    e->call->charge_cru += figures.charge_cru + e->tried_cru;
+    if (!e->call->may_block)
+        e->tried_reads = figures.charged;
     e->answering->charge_cru = e->call->charge_cru;
     e->answering->wait_ms = figures.wait_ms;
     e->answering->parts = !gremlin_graph_is_atomic(e->graph);
@@ -480,7 +555,68 @@ static bool held_send(struct gremlin_evaluation *e, struct error *err)
     return true;
 }
 
+/* A graph in which edges were met gets indexes of them, unless a transaction of a session is open,
+ * which would not survive another definition of its container. Where that cannot be, it is tried
+ * again after a while. On a loop the request is left to a worker then. */
+static bool indexes_offer(struct gremlin_evaluation *e, struct error *err)
+{
+    atomic_int_fast64_t *again_ms =
+        &e->gremlin->offers_ms[gremlin_graph_number(e->graph) % ARRAY_LEN(e->gremlin->offers_ms)];
+    struct error ignored;
+
+    if (e->session || !e->gremlin->options.indexes || !gremlin_graph_wants_indexes(e->graph) ||
+        atomic_load(again_ms) > e->begun_ms)
+        return true;
+    if (!e->call->may_block)
+        return view_bound_cold(err);
+    if (!gremlin_graph_add_indexes(e->graph, e->call->account.id, e->database, &ignored))
+        atomic_store(again_ms, e->begun_ms + INDEXES_AGAIN_MS);
+    return true;
+}
+
+/* Is it left to workers from the beginning? Who makes a graph, opens a permission or goes on with a
+ * transaction may block. */
+static bool is_for_worker(const struct gremlin_evaluation *e, const struct container *container)
+{
+    size_t spans;
+
+    (void)partition_map_spans(container_map(container), &spans);
+    return e->session || !e->send || e->identity->kind == GREMLIN_TOKEN ||
+           e->asked->script.len > LOOP_SCRIPT_BYTES || spans > LOOP_SPANS;
+}
+
+/* Did a loop fail for what a worker would not? */
+static bool is_cold(const struct gremlin_evaluation *e, const struct error *err)
+{
+    return err->code == ERROR_COLD || err->code == ERROR_QUERY_LIMIT ||
+           err->code == ERROR_TIMED_OUT || err->code == ERROR_CONFLICT ||
+           err->code == ERROR_SNAPSHOT_TOO_OLD || err->code == ERROR_REKEYED ||
+           item_space_is_overtaken(err) || gremlin_heap_failed(e->heap);
+}
+
+/* On a loop. What is cold is run again by a worker, with what was paid for. */
+static bool loop_evaluate(struct gremlin_evaluation *e, struct error *err)
+{
+    bool fine;
+
+    gremlin_heap_set_limit(e->heap, LOOP_HEAP_BYTES);
+    fine = evaluate(e, err);
+    gremlin_heap_set_limit(e->heap, e->gremlin->options.memory_bytes_max);
+    if (fine || !is_cold(e, err))
+        return fine;
+    if (e->tried)
+        front_queries_was_cold(e->call->services->queries, e->kind);
+    e->tried_cru = e->call->charge_cru;
+    e->call->cold = true;
+    return false;
+}
+
 bool gremlin_evaluate(struct gremlin_evaluation *e, struct error *err)
+{
+    return e->call->may_block ? evaluate(e, err) : loop_evaluate(e, err);
+}
+
+static bool evaluate(struct gremlin_evaluation *e, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
     struct gremlin_graph_options options;
@@ -497,14 +633,23 @@ bool gremlin_evaluate(struct gremlin_evaluation *e, struct error *err)
         e->code = 499;
         return false;
     }
-    if (!gremlin_target_open(e->call, &target, &container, err) ||
-        !graph_options(e, container, &right, &options, err))
+    target.indexes = e->gremlin->options.indexes;
+    if (!gremlin_target_open(e->call, &target, &container, err))
+        return false;
+    if (!e->call->may_block && is_for_worker(e, container))
+        return view_bound_cold(err);
+    if (!graph_options(e, container, &right, &options, err))
         return false;
     e->options = &options;
+    e->database = target.database;
     fine = is_within(e) ? run_within(e, &options, err) : run_by_itself(e, &options, err);
+    if (fine && !indexes_offer(e, err))
+        return false;
     if (fine && gremlin_heap_failed(e->heap))
         fine = gremlin_heap_error(e->heap, err);
     /* what was told cannot be told again by a request that is run anew */
+    if (!fine && e->sent)
+        (void)primary_is_left(e, err);
     if (!fine && e->sent && err->code == ERROR_REKEYED)
         error_set(err, ERROR_CONFLICT,
                   "the graph was given another partition key while its results were read");

@@ -1,4 +1,4 @@
-/* Evaluation: a script or bytecode run to its end on a worker, with its graph, its transaction and
+/* Evaluation: a script or bytecode run to its end, with its graph, its transaction and
  * the batches of its results.
  *
  * Results of what only reads leave as they come; those of what writes are held, within a limit,
@@ -23,6 +23,10 @@ struct gremlin_evaluation {
     bool (*send)(struct gremlin_evaluation *evaluation, const struct gremlin_batch *batch,
                  struct error *err);
 
+    /* Of an attempt on a loop that came to nothing: what it has paid for; in and out. */
+    int64_t tried_cru;
+    uint64_t tried_reads;
+
     /* Out: */
     struct gremlin_batch batch; /* the last one, or empty; gremlin_evaluation_done frees it */
     struct gremlin_value fail_message; /* of fail(); null: it was none */
@@ -30,6 +34,7 @@ struct gremlin_evaluation {
 
     /* Its own: */
     struct gremlin_graph *graph;
+    struct slice database;
     const struct gremlin_graph_options *options;
     struct gremlin_batch *held; /* full ones before the last */
     size_t held_count, held_bytes;
@@ -39,11 +44,14 @@ struct gremlin_evaluation {
     bool silent;                                  /* results are not wanted */
     bool holding;                                 /* nothing may be told yet */
     bool sent;                                    /* something was */
+    bool tried;                                   /* on a loop, as one of this kind: */
+    uint64_t kind;
     bool ended; /* the transaction of the session was committed, or rolled back */
 };
 
-/* Runs it. The batches before the last are sent when it returns true; on an error none is sent any
- * more. */
+/* Runs it, on a worker, or, where the call may not block, on its loop: there it ends with the call
+ * cold unless it is short and has all it reads at hand, which is told by one frame. The batches
+ * before the last are sent when it returns true; on an error none is sent any more. */
 NODISCARD bool gremlin_evaluate(struct gremlin_evaluation *evaluation, struct error *err);
 /* Frees what it holds, and the heap of the request: values of it are no more. */
 void gremlin_evaluation_done(struct gremlin_evaluation *evaluation);

@@ -11,6 +11,8 @@ struct gremlin {
     struct front_http http; /* of requests over HTTP */
     atomic_uint under_way;
     atomic_uint sessions; /* open */
+    /* Of graphs, by number: when they may be offered indexes again, monotonic. */
+    atomic_int_fast64_t offers_ms[256];
     atomic_uint_fast64_t scripts, bytecodes, authentications, failed, results;
 };
 

@@ -14,11 +14,12 @@ struct gremlin; /* opaque, owned by the server */
 struct gremlin_options {
     struct front_services services;
     struct front_door door;
-    bool strong; /* reads are priced as strongly consistent ones */
     struct gremlin_wire_settings wire;
     const char *origins; /* pages of these may use the front from a browser; "": of none */
     enum gremlin_version version;
     bool typed; /* GraphSON 2 is answered with types */
+
+    bool indexes; /* graphs get those of graph/walk.h by themselves */
 
     size_t script_bytes_max;
     size_t operators_max;         /* steps of a request */

@@ -12,14 +12,7 @@ static const char *const public_keys[] = {account_key_emulator, NULL};
 
 bool gremlin_signed_takes(const struct net_http_request *request)
 {
-    static const struct slice word = {(const uint8_t *)"/_orrery/gremlin/", 17};
-
-    const uint8_t *path = request->path.data, *at;
-
-    if (!front_path_begins(request->path, SLICE("_orrery")))
-        return false;
-    at = memmem(path, request->path.len, word.data, word.len);
-    return at && (at == path || !memchr(path + 1, '/', (size_t)(at - path) - 1));
+    return front_path_is_door(request->path, SLICE("gremlin"));
 }
 
 static bool path_read(struct front_http_call *call, struct front_path *ret_path, struct error *err)

@@ -1,6 +1,7 @@
 #include "front/gremlin/command/target.h"
 
 #include "front/gremlin/graph/graph.h"
+#include "item/view_bound.h"
 #include "load/offer_meters.h"
 #include "maintain/pauses.h"
 
@@ -12,7 +13,7 @@ bool gremlin_target_find(const struct gremlin_identity *identity, const struct g
     struct slice alias = asked->alias.data ? asked->alias : SLICE("g"), database, graph;
     bool plain = slice_equal(alias, SLICE("g")), split;
     struct gremlin_target named = {slice_of_text(identity->database),
-                                   slice_of_text(identity->graph), false};
+                                   slice_of_text(identity->graph), false, false};
 
     split = slice_split(alias, '.', &database, &graph) && database.len && graph.len;
     if (named.database.len) {
@@ -22,10 +23,10 @@ bool gremlin_target_find(const struct gremlin_identity *identity, const struct g
             return true;
     } else if (plain) {
         *ret_target = (struct gremlin_target){SLICE(GREMLIN_DEFAULT_DATABASE),
-                                              SLICE(GREMLIN_DEFAULT_GRAPH), true};
+                                              SLICE(GREMLIN_DEFAULT_GRAPH), true, false};
         return true;
     } else if (split) {
-        *ret_target = (struct gremlin_target){database, graph, false};
+        *ret_target = (struct gremlin_target){database, graph, false, false};
         return true;
     }
     return error_set(err, ERROR_BAD_REQUEST,
@@ -57,7 +58,7 @@ static bool graph_make(struct front_call *call, const struct gremlin_target *tar
     struct catalogue *catalogue = call->services->catalogue;
 
     buf_init(&body, BUF_DEFAULT_MAX);
-    gremlin_graph_definition(target->graph, &body);
+    gremlin_graph_definition(target->graph, target->indexes, &body);
     if (!front_account_make(call->services, call->account.id, &call->account.account, err) ||
         !database_make(call, target->database, err))
         return false;
@@ -96,7 +97,10 @@ bool gremlin_target_open(struct front_call *call, const struct gremlin_target *t
         if (call->account.account && err->code != ERROR_NOT_FOUND &&
             err->code != ERROR_OWNER_NOT_FOUND)
             return false;
-        return target->made ? graph_make(call, target, ret_container, err) : missing(target, err);
+        if (!target->made)
+            return missing(target, err);
+        return call->may_block ? graph_make(call, target, ret_container, err)
+                               : view_bound_cold(err);
     }
     if (!slice_equal(container_info(container)->id, target->graph)) {
         container_unref(container); /* by its _rid, which is no name of a graph */

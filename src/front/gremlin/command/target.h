@@ -10,7 +10,8 @@
 
 struct gremlin_target {
     struct slice database, graph; /* names */
-    bool made;                    /* it is made if there is none */
+    bool made;                    /* it is made if there is none, */
+    bool indexes;                 /* with indexes of its edges */
 };
 
 /* Which one the alias means to whom. Whoever has shown a key has named its graph by that; whoever

@@ -12,6 +12,7 @@
  * An id is unique under its partition key alone, so rows are matched with vertices by both. */
 #include "front/gremlin/graph/graph_private.h"
 #include "front/gremlin/graph/neighbours.h"
+#include "front/gremlin/graph/walk.h"
 #include "query/expression/item.h"
 
 #include <stdlib.h>
@@ -45,6 +46,7 @@ struct query {
     struct arena *page_arena; /* of the continuation */
     struct slice continuation;
     bool ended;
+    struct query_entries entries; /* index not NULL: read instead of the plan */
 
     /* Rows that were not given yet, and what the last page took. */
     struct arena *rows_arena;
@@ -57,7 +59,8 @@ struct query {
 
 /* An edge that came back, and the vertex it is of. */
 struct row {
-    struct slice bytes; /* the document, or the tuple of a head */
+    struct slice bytes;                  /* the document, or the tuple of a head */
+    const struct gremlin_edge_row *edge; /* of an entry, which has no bytes; NULL: it is of none */
     uint32_t source;
     bool in;
     uint64_t at; /* in the order they came */
@@ -270,7 +273,15 @@ static bool source_matches(const struct expand *e, const struct source *source,
            partition_key_equal(&source->key, &key);
 }
 
-static void row_keep(struct query *query, struct slice bytes, uint32_t source)
+static bool label_is_wanted(const struct expand *e, struct slice label)
+{
+    for (size_t i = 0; i < e->label_count; i++)
+        if (slice_equal(e->labels[i], label))
+            return true;
+    return false;
+}
+
+static void row_keep(struct query *query, struct row row)
 {
     if (query->row_count == query->row_capacity) {
         size_t capacity = query->row_capacity ? 2 * query->row_capacity : 64;
@@ -281,10 +292,14 @@ static void row_keep(struct query *query, struct slice bytes, uint32_t source)
         query->rows = rows;
         query->row_capacity = capacity;
     }
-    query->rows[query->row_count] =
-        (struct row){bytes, source, query->in,
-                     (uint64_t)(query - query->expand->queries) << 32 | query->row_count};
-    query->row_count++;
+    row.in = query->in;
+    query->rows[query->row_count++] = row;
+}
+
+/* Where rows of a query stand among those of others. */
+static uint64_t query_place(const struct query *query)
+{
+    return (uint64_t)(query - query->expand->queries) << 48;
 }
 
 /* On any thread: reads nothing of the graph that changes. */
@@ -304,9 +319,48 @@ static bool row_take(void *self, const struct document_value *value, struct erro
             continue;
         if (!bytes.data)
             bytes = arena_copy(query->rows_arena, value->document);
-        row_keep(query, bytes, at - 1);
+        row_keep(query, (struct row){.bytes = bytes,
+                                     .source = at - 1,
+                                     .at = query_place(query) + query->row_count});
     }
     return true;
+}
+
+/* The same of an entry. Edges of a vertex come as they were made, as they do by other ways. */
+static bool entry_take(void *self, const struct query_entry *entry, struct error *err UNUSED)
+{
+    struct query *query = self;
+    const struct expand *e = query->expand;
+    const struct gremlin_edge_row *kept = NULL;
+    struct gremlin_edge_row row;
+    struct slice label, id;
+
+    if (!gremlin_walk_row(e->found.graph, query->in, entry, &row, &label) ||
+        (e->label_count && !label_is_wanted(e, label)))
+        return true;
+    id = query->in ? row.head.in_id : row.head.out_id;
+    for (uint32_t at = e->slots[source_hash(id) & (e->slot_count - 1)]; at;
+         at = e->sources[at - 1].next) {
+        if (!source_matches(e, &e->sources[at - 1], &row, query->in))
+            continue;
+        if (!kept)
+            kept = gremlin_walk_keep(&row, query->rows_arena);
+        row_keep(query, (struct row){.edge = kept,
+                                     .source = at - 1,
+                                     .at = query_place(query) + ((uint64_t)entry->span << 40) +
+                                           entry->number});
+    }
+    return true;
+}
+
+static void walk_build(struct query *query, const struct index_definition *index,
+                       const struct slice *ids, size_t id_count)
+{
+    const struct expand *e = query->expand;
+
+    query->entries = (struct query_entries){.index = index, .take = entry_take, .self = query};
+    query->entries.ranges = gremlin_walk_ranges(ids, id_count, e->labels, e->label_count,
+                                                query->arena, &query->entries.range_count);
 }
 
 static bool plan_build(struct query *query, const struct slice *ids, size_t id_count,
@@ -315,9 +369,15 @@ static bool plan_build(struct query *query, const struct slice *ids, size_t id_c
     const struct expand *e = query->expand;
     struct query_build build = {
         .arena = query->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_SQL};
-    const struct query_expression *filter =
-        gremlin_one_of(query->in ? SLICE("_sink") : SLICE("_vertexId"), ids, id_count, &build);
+    const struct index_definition *index =
+        e->tuples && !e->edge_test_count ? gremlin_walk_index(e->found.graph, query->in) : NULL;
+    const struct query_expression *filter;
 
+    if (index) {
+        walk_build(query, index, ids, id_count);
+        return true;
+    }
+    filter = gremlin_one_of(query->in ? SLICE("_sink") : SLICE("_vertexId"), ids, id_count, &build);
     if (e->label_count)
         filter = query_and(&build, filter,
                            gremlin_one_of(SLICE("label"), e->labels, e->label_count, &build));
@@ -468,11 +528,14 @@ static void query_page(void *context, size_t number)
                                               .arena = arena,
                                               .row = row_take,
                                               .self = query};
+    if (query->entries.index)
+        query->reading.entries = &query->entries;
     query->fine = gremlin_reading_run(query->expand->found.graph, &query->reading, &query->err);
     arena_free(query->page_arena);
     query->page_arena = arena;
     query->continuation = query->fine ? query->reading.continuation : SLICE_NONE;
-    query->ended = !query->continuation.len;
+    query->ended =
+        query->entries.index ? !query->fine || query->entries.ended : !query->continuation.len;
 }
 
 static bool queries_run(struct expand *e, struct query **queries, size_t count, struct error *err)
@@ -482,7 +545,7 @@ static bool queries_run(struct expand *e, struct query **queries, size_t count, 
     struct query_executor executor = gremlin_graph_executor(graph, &helpers);
     bool fine = true;
 
-    if (count > 1 && executor.width > 1 && !graph->reads_moment &&
+    if (count > 1 && executor.width > 1 && !graph->reads_moment && graph->call.may_block &&
         e->source_count >= PARALLEL_MIN) {
         executor.run(executor.self, count, query_page, queries);
     } else {
@@ -534,7 +597,10 @@ static bool vertices_give(struct expand *e, const struct row *rows, size_t count
     bool fine;
 
     for (size_t i = 0; i < count; i++) {
-        (void)row_read(e, rows[i].in, rows[i].bytes, &edges[i]);
+        if (rows[i].edge)
+            edges[i] = *rows[i].edge;
+        else
+            (void)row_read(e, rows[i].in, rows[i].bytes, &edges[i]);
         edges[i].in = rows[i].in;
     }
     fine = gremlin_neighbours_find(&n, arena, err);
@@ -569,6 +635,7 @@ static bool rows_give(struct expand *e, struct error *err)
             memcpy(rows + at, query->rows, query->row_count * sizeof *rows);
         at += query->row_count;
     }
+    e->found.graph->met_edges |= total > 0;
     if (total > 1)
         qsort(rows, total, sizeof *rows, by_input);
     if (e->want == GREMLIN_WANT_EDGES)

@@ -91,6 +91,7 @@ bool gremlin_graph_new(const struct gremlin_graph_options *options,
         container_space(options->container, options->services->clock, options->services->gates);
     graph->rid = container_rid(options->container);
     graph->moment = (struct front_moment){moment_take, graph};
+    graph->left = (struct view_bound){GREMLIN_SHORT_STEPS, GREMLIN_SHORT_BYTES};
     graph->reads_moment = options->one_moment;
     graph->link = gremlin_heap_alloc(options->heap, sizeof *graph->link);
     graph->link->graph = graph;
@@ -121,6 +122,7 @@ void gremlin_graph_free(struct gremlin_graph *graph)
     if (!graph)
         return;
     gremlin_graph_let_go(graph);
+    gremlin_graph_look_away(graph);
     for (size_t i = 0; i < GREMLIN_INTERNED; i++) {
         gremlin_value_unref(graph->labels[i]);
         gremlin_value_unref(graph->partitions[i]);
@@ -130,6 +132,19 @@ void gremlin_graph_free(struct gremlin_graph *graph)
     container_unref(graph->options.container);
     arena_free(graph->arena);
     memory_free(graph);
+}
+
+void gremlin_graph_look(struct gremlin_graph *graph, const struct item_reading_options *options)
+{
+    assert(!graph->reading);
+    if (!graph->reads_moment && !graph->parts)
+        graph->reading = item_reading_begin(&graph->space, options);
+}
+
+void gremlin_graph_look_away(struct gremlin_graph *graph)
+{
+    item_reading_end(TAKE(graph->reading));
+    graph->space.reading = NULL;
 }
 
 void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call)
@@ -142,8 +157,13 @@ void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call)
     graph->call = (struct front_call){.services = call->services,
                                       .owner = call->owner,
                                       .cancelled = call->cancelled,
-                                      .may_block = true,
+                                      .may_block = call->may_block,
                                       .work = {.part = call->work.part}};
+}
+
+void gremlin_graph_set_paid(struct gremlin_graph *graph, uint64_t reads)
+{
+    atomic_store(&graph->paid, reads);
 }
 
 void gremlin_graph_set_deadline(struct gremlin_graph *graph, int64_t deadline_ms)
@@ -156,20 +176,17 @@ void gremlin_graph_begin(struct gremlin_graph *graph)
     graph->reads_moment = true;
 }
 
-void gremlin_graph_definition(struct slice id, struct buf *out)
-{
-    size_t whole = document_begin(out);
-
-    document_append_string(out, SLICE("id"), id);
-    document_end(out, whole);
-}
-
 /* --- What is known of it ------------------------------------------------------------------------
  */
 
 struct gremlin_heap *gremlin_graph_heap(const struct gremlin_graph *graph)
 {
     return graph->options.heap;
+}
+
+uint64_t gremlin_graph_number(const struct gremlin_graph *graph)
+{
+    return container_info(graph->options.container)->number;
 }
 
 struct slice gremlin_graph_key(const struct gremlin_graph *graph)

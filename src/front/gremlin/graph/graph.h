@@ -25,6 +25,7 @@
 #include "catalogue/catalogue.h"
 #include "front/gremlin/value/pack.h"
 #include "front/kit/call.h"
+#include "item/reading.h"
 #include "partition/key.h"
 
 struct gremlin_graph; /* opaque */
@@ -63,6 +64,18 @@ CLEANUP_FN(struct gremlin_graph *, gremlin_graph_free)
  * none, between two requests of a session. Before anything is read. */
 void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call);
 
+/* What only reads, and is no part of a transaction, may be answered by standbys (item/reading.h)
+ * until gremlin_graph_look_away, with nothing of it under way by then. */
+void gremlin_graph_look(struct gremlin_graph *graph, const struct item_reading_options *options);
+void gremlin_graph_look_away(struct gremlin_graph *graph);
+
+/* On an event loop (a call that may not block) the requests of a graph share these bounds, beyond
+ * which, as with whatever is not in memory, reading is ERROR_COLD. What was read by then is paid
+ * for: a graph that begins anew is told how many of its first reads were, which are not charged
+ * again. */
+enum { GREMLIN_SHORT_STEPS = 600, GREMLIN_SHORT_BYTES = 64 * 1024 };
+void gremlin_graph_set_paid(struct gremlin_graph *graph, uint64_t reads);
+
 /* The request is going to write: everything is read at one moment from now on, that of the
  * transaction it will commit, so that nothing it relies on is of another one. */
 void gremlin_graph_begin(struct gremlin_graph *graph);
@@ -71,8 +84,12 @@ void gremlin_graph_begin(struct gremlin_graph *graph);
 void gremlin_graph_set_deadline(struct gremlin_graph *graph, int64_t deadline_ms);
 
 /* What a container for a graph is made with (catalogue_container_create), where nobody says
- * otherwise: BSON of a definition without partition key, every path indexed. */
-void gremlin_graph_definition(struct slice id, struct buf *out);
+ * otherwise: BSON of a definition without partition key, every path indexed, with the indexes of
+ * walk.h or without. */
+void gremlin_graph_definition(struct slice id, bool indexes, struct buf *out);
+
+/* The number of its container. */
+uint64_t gremlin_graph_number(const struct gremlin_graph *graph);
 
 struct gremlin_heap *gremlin_graph_heap(const struct gremlin_graph *graph);
 
@@ -91,6 +108,13 @@ size_t gremlin_graph_key_count(const struct gremlin_graph *graph);
  * there is no such. */
 NODISCARD bool gremlin_graph_show_system(struct gremlin_graph *graph, const struct slice *names,
                                          size_t count, struct error *err);
+
+/* Has the graph met edges, and would it read them from entries if it had the indexes of walk.h?
+ * Then whoever may add them does, on a worker, once the request is over: they are built online.
+ * ERROR_BUSY and others of catalogue_indexes_change. */
+bool gremlin_graph_wants_indexes(const struct gremlin_graph *graph);
+NODISCARD bool gremlin_graph_add_indexes(const struct gremlin_graph *graph, struct slice account,
+                                         struct slice database, struct error *err);
 
 /* --- What is read ---------------------------------------------------------------------------- */
 
@@ -297,6 +321,7 @@ struct gremlin_graph_figures {
     int64_t charge_cru;    /* hundredths of an RU; of writes: with the commit */
     int64_t wait_ms;       /* of the last refusal for lack of throughput */
     uint64_t reads;        /* plans run and batches of keys read ("storeOps") */
+    uint64_t charged;      /* those of them that were charged for */
     uint64_t partitions;   /* physical partitions read from, over all reads */
     uint64_t items, bytes; /* loaded */
     uint64_t index_entries;

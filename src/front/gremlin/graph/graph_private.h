@@ -9,6 +9,7 @@
 #include "front/gremlin/value/container.h"
 #include "front/gremlin/value/element.h"
 #include "query/run.h"
+#include "query/run/entries.h"
 #include "query/run/fetch.h"
 
 enum {
@@ -52,11 +53,14 @@ struct gremlin_part {
 struct gremlin_graph {
     struct gremlin_graph_options options; /* container: a reference */
     struct item_space space;
+    struct item_reading *reading; /* owned; NULL: the primaries are read */
     struct rid rid;
     struct arena *arena;    /* of names and the bound */
     struct front_call call; /* what queries need of the call it works for */
     struct front_moment moment;
     bool entered;
+    struct view_bound left; /* of a request on a loop: what it may still read */
+    atomic_ullong paid;     /* so many of the next reads were paid for by an attempt before */
 
     struct slice keys[PARTITION_PATHS_MAX]; /* names of the partition key's properties */
     size_t key_count;
@@ -64,6 +68,7 @@ struct gremlin_graph {
     struct partition_key only;
     uint8_t shown; /* bit n: enum document_system n */
     bool shows_ends;
+    bool met_edges;    /* found or written */
     bool reads_moment; /* all reads are of one moment */
     bool several_nodes;
     unsigned commit_nodes; /* on how many nodes the last commit has written, or tried to */
@@ -126,6 +131,7 @@ bool gremlin_element_key(const struct gremlin_graph *graph, struct gremlin_value
 /* One page of a plan. */
 struct gremlin_reading {
     const struct query_plan *plan;
+    struct query_entries *entries; /* read instead; NULL: the plan is run */
     struct query_scope scope;
     uint64_t rows_max;
     struct slice continuation; /* in and out; in `arena` */

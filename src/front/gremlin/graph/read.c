@@ -7,6 +7,29 @@
 /* --- Plans --------------------------------------------------------------------------------------
  */
 
+/* A page of entries, with what the call and the server have for it. */
+static bool entries_run(struct gremlin_graph *graph, struct gremlin_reading *reading,
+                        struct query_request *request, struct query_page *ret_page,
+                        struct error *err)
+{
+    request->meters = graph->options.services->meters;
+    request->limits.cancelled = graph->call.cancelled;
+    request->is_short = !graph->call.may_block;
+    request->arena = reading->arena;
+    return (!graph->reads_moment || graph->moment.take(graph->moment.self, request, err)) &&
+           query_entries_run(request, reading->entries, ret_page, err);
+}
+
+/* Was the next read paid for? By any thread. */
+static bool has_paid(struct gremlin_graph *graph)
+{
+    unsigned long long left = atomic_load_explicit(&graph->paid, memory_order_relaxed);
+
+    while (left && !atomic_compare_exchange_weak(&graph->paid, &left, left - 1))
+        ;
+    return left != 0;
+}
+
 bool gremlin_reading_run(struct gremlin_graph *graph, struct gremlin_reading *reading,
                          struct error *err)
 {
@@ -27,12 +50,18 @@ bool gremlin_reading_run(struct gremlin_graph *graph, struct gremlin_reading *re
     struct query_page page;
 
     assert(graph->entered);
+    if (!call.may_block && (reading->continuation.len || graph->reads_moment ||
+                            (reading->entries && reading->entries->place.begun)))
+        return view_bound_cold(err);
+    request.bound = &graph->left;
+    request.paid = has_paid(graph);
     call.arena = reading->arena;
     call.moment = graph->reads_moment ? &graph->moment : NULL;
     reading->metered = (struct metered_call){.strong = graph->options.strong};
     if (graph->bound && request.scope.kind == QUERY_SCOPE_CONTAINER)
         request.scope = (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = graph->only};
-    if (!front_query_run(&call, reading->plan, &request, &page, err))
+    if (reading->entries ? !entries_run(graph, reading, &request, &page, err)
+                         : !front_query_run(&call, reading->plan, &request, &page, err))
         return false;
     reading->continuation = page.continuation;
     reading->metrics = page.metrics;
@@ -44,6 +73,7 @@ void gremlin_reading_count(struct gremlin_graph *graph, const struct gremlin_rea
     struct gremlin_graph_figures *figures = &graph->figures;
 
     figures->charge_cru += reading->metered.charge_cru;
+    figures->charged += reading->metered.charge_cru > 0;
     if (reading->metered.wait_ms)
         figures->wait_ms = reading->metered.wait_ms;
     figures->reads++;
@@ -186,12 +216,17 @@ static bool node_read(struct gremlin_graph *graph, const struct gremlin_fetch *f
                                     .call = &counted.metered,
                                     .limits = {.cancelled = graph->call.cancelled,
                                                .bytes_max = count > 1 ? FETCH_BYTES_MAX : 0},
-                                    .executor = part ? NULL : &executor};
+                                    .executor = part ? NULL : &executor,
+                                    .is_short = !graph->call.may_block,
+                                    .bound = &graph->left,
+                                    .paid = has_paid(graph)};
     struct query_fetch asked = {
         .references = references, .count = count, .take = item_take, .self = &f};
     struct query_page page;
     bool fine;
 
+    if (request.is_short && (part || count > GREMLIN_SHORT_STEPS / VIEW_ITEM_STEPS))
+        return view_bound_cold(err);
     if (part) {
         if (!gremlin_part_overlay(graph, part, err))
             return false;

@@ -83,5 +83,9 @@ NODISCARD bool gremlin_run(struct gremlin_graph *graph, struct gremlin_heap *hea
                            const struct gremlin_sink *sink, struct gremlin_outcome *ret_outcome,
                            struct error *err);
 
+/* May an event loop try it, within bounds of work, memory and of what it reads? *ret_kind: a hash
+ * of what it does, whatever the values in it are, for those who remember how it went. */
+bool gremlin_traversal_is_short(const struct gremlin_traversal *traversal, uint64_t *ret_kind);
+
 /* Would the traversal write? For read-only keys and for choosing a transaction, before it runs. */
 bool gremlin_traversal_writes(const struct gremlin_traversal *traversal);

@@ -87,6 +87,12 @@ static void held_change(struct gremlin_heap *heap, size_t now)
         heap->over_limit = true;
 }
 
+void gremlin_heap_set_limit(struct gremlin_heap *heap, size_t limit)
+{
+    heap->limit = limit ? limit : SIZE_MAX;
+    heap->over_limit = heap->held > heap->limit;
+}
+
 bool gremlin_heap_failed(const struct gremlin_heap *heap)
 {
     return heap->over_limit || heap->over_meter;

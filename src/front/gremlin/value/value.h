@@ -128,6 +128,9 @@ struct gremlin_heap *gremlin_heap_new(const struct gremlin_heap_options *options
 void gremlin_heap_free(struct gremlin_heap *heap);
 CLEANUP_FN(struct gremlin_heap *, gremlin_heap_free)
 
+/* Another limit from now on (0: none): whether it is passed is told by what is held then. */
+void gremlin_heap_set_limit(struct gremlin_heap *heap, size_t limit);
+
 /* Has the limit, or the meter's maximum, been passed? It stays so. */
 bool gremlin_heap_failed(const struct gremlin_heap *heap);
 /* The error of a heap that failed: ERROR_TOO_LARGE by its own limit, ERROR_MEMORY_FULL by the

@@ -1,6 +1,7 @@
 #include "front/mongo/command/arguments.h"
 
 #include "base/bytes.h"
+#include "front/mongo/command/preference.h"
 #include "front/mongo/command/session.h"
 #include "front/mongo/text.h"
 
@@ -257,7 +258,8 @@ bool mongo_generic_check(const struct mongo_call *call, struct error *err)
         return mongo_error_set(err, MONGO_INVALID_UUID, "lsid.id must be a UUID");
     if (!object_check(call, "readConcern", &value, &there, err) ||
         !object_check(call, "writeConcern", &value, &there, err) ||
-        (there && !write_concern_check(&value, err)) || !mongo_session_check(call, err))
+        (there && !write_concern_check(&value, err)) || !mongo_session_check(call, err) ||
+        !mongo_preference_check(call, err))
         return false;
     return true;
 }

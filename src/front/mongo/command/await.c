@@ -25,12 +25,29 @@ bool mongo_await_may(const struct mongo_call *call, const struct front_cursor *c
            clock_read_monotonic_ms(call->services->clock) < call->wait.until_ms;
 }
 
+bool mongo_await_killed(uint64_t id, struct error *err)
+{
+    return mongo_error_set(err, MONGO_CURSOR_KILLED, "cursor id %llu was killed",
+                           (unsigned long long)id);
+}
+
+bool mongo_await_check(const struct front_cursor *cursor, struct error *err)
+{
+    return !atomic_load(&cursor->cancelled) || mongo_await_killed(cursor->id, err);
+}
+
+/* Who kills a cursor wakes those that are listed as waiting for it. Whoever killed this one before
+ * it was listed is noticed here, and who does so later finds it on the list. */
 static void park(struct front_call *front)
 {
     struct mongo_call *call = CONTAINER_OF(front, struct mongo_call, front);
+    struct mongo *mongo = call->mongo;
+    uint64_t id = call->wait.cursor;
 
     mongo_account_leave(call);
-    mongo_waits_add(call->mongo->waits, &call->wait, front);
+    mongo_waits_add(mongo->waits, &call->wait, front); /* from here on it may be gone */
+    if (!front_cursors_is_open(mongo->cursors, id))
+        mongo_waits_kill(mongo->waits, id);
 }
 
 void mongo_await_park(struct mongo_call *call, struct front_cursor *cursor, uint64_t hash,

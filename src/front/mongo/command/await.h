@@ -15,6 +15,11 @@ NODISCARD bool mongo_await_begin(struct mongo_call *call, struct error *err);
  * server stops. */
 bool mongo_await_may(const struct mongo_call *call, const struct front_cursor *cursor);
 
+/* That a cursor was killed; and whether it is to be told, for this one was while it was used. A
+ * getMore ends so rather than with a batch, for there is nothing to come back to. */
+bool mongo_await_killed(uint64_t id, struct error *err);
+NODISCARD bool mongo_await_check(const struct front_cursor *cursor, struct error *err);
+
 /* Parks the call until something is noted under the hash, later than that, or it may wait no
  * longer. The cursor is put back, and the command returns false, with no error in err: it begins
  * anew when it is woken. */

@@ -4,6 +4,7 @@
 #include "catalogue/withheld.h"
 #include "front/fault.h"
 #include "front/mongo/collation/collation.h"
+#include "front/mongo/command/preference.h"
 #include "front/mongo/command/transact.h"
 #include "front/mongo/command/virtual.h"
 #include "front/mongo/index/spec.h"
@@ -166,6 +167,7 @@ static bool collection_take(const struct mongo_call *call, struct container *con
     /* an _id is limited by the document alone */
     ret_collection->space.id_bytes_max = 0;
     ret_collection->space.item_bytes_max = MONGO_BSON_BYTES_MAX;
+    mongo_preference_look(call, ret_collection);
     return true;
 }
 
@@ -374,6 +376,8 @@ bool mongo_collection_reopen(const struct mongo_call *call, const struct mongo_n
 
 void mongo_collection_close(struct mongo_collection *collection)
 {
+    item_reading_end(TAKE(collection->reading));
+    collection->space.reading = NULL;
     container_unref(collection->container);
     collection->container = NULL;
 }
@@ -382,7 +386,10 @@ void mongo_collection_close(struct mongo_collection *collection)
 
 struct metered_call mongo_call_metered(const struct mongo_call *call)
 {
-    return (struct metered_call){.strong = call->options->strong};
+    struct item_reading_options options;
+
+    mongo_preference_read(call, &options);
+    return (struct metered_call){.strong = front_consistency_is_dear(options.level)};
 }
 
 void mongo_call_charged(struct mongo_call *call, const struct metered_call *metered)

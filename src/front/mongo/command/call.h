@@ -10,6 +10,7 @@
 #include "document/bson.h"
 #include "front/kit/call.h"
 #include "front/kit/cursors.h"
+#include "front/kit/gateway.h"
 #include "front/mongo/auth/attempts.h"
 #include "front/mongo/auth/directory.h"
 #include "front/mongo/command/command.h"
@@ -56,8 +57,9 @@ struct mongo_session {
     enum mongo_face face;
     struct mongo_peer peer;
     struct mongo_sasl sasl;
-    bool known;  /* somebody has authenticated, or need not: */
-    bool by_key; /* with this key */
+    bool known;        /* somebody has authenticated, or need not: */
+    bool by_key;       /* with this key */
+    bool by_signature; /* of which only readonly is known: the one request was signed with it */
     struct front_key key;
     char account[MONGO_ACCOUNT_MAX]; /* as it is stored */
     char user[MONGO_USER_NAME_MAX];  /* as the client calls it; of a made user without @account */
@@ -140,6 +142,7 @@ struct mongo_call {
 struct mongo {
     struct mongo_options options;
     struct mongo_wire *wires[MONGO_FACES];
+    struct front_gateway gateway; /* of commands that come by POST (signed.h) */
     struct mongo_credentials *credentials;
     struct mongo_directories *directories;
     struct mongo_attempts *attempts;
@@ -198,7 +201,8 @@ struct mongo_collection {
     struct container *container;      /* NULL: there is none */
     const struct mongo_virtual *made; /* by the server (virtual.h); NULL: it is none of those */
     struct item_space space;
-    struct mongo_terms terms; /* borrowed from the container */
+    struct mongo_terms terms;     /* borrowed from the container */
+    struct item_reading *reading; /* owned; NULL: the primaries are read */
 };
 
 /* Is there such a collection? */

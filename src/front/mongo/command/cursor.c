@@ -214,8 +214,7 @@ static const struct mongo_field more_fields[] = {
 static bool not_found(const struct mongo_call *call, int64_t id, struct error *err)
 {
     if (call->wait.until_ms) /* it was there when the call began to wait */
-        return mongo_error_set(err, MONGO_CURSOR_KILLED, "cursor id %lld was killed",
-                               (long long)id);
+        return mongo_await_killed((uint64_t)id, err);
     return mongo_error_set(err, MONGO_CURSOR_NOT_FOUND, "cursor id %lld not found", (long long)id);
 }
 
@@ -259,6 +258,34 @@ static bool cursor_check(const struct mongo_call *call, const struct mongo_curso
                            (const char *)more->collection.data, SLICE_ARG(cursor->ns));
 }
 
+/* Is the collection that the cursor reads the one it was opened over? */
+static bool is_same(const struct mongo_cursor *cursor, const struct mongo_collection *collection)
+{
+    return (collection->container ? container_info(collection->container)->number : 0) ==
+           cursor->container;
+}
+
+static bool dropped(const struct mongo_cursor *cursor, struct error *err)
+{
+    return mongo_error_set(err, MONGO_QUERY_PLAN_KILLED, "collection dropped: %.*s",
+                           SLICE_ARG(cursor->ns));
+}
+
+/* Reading a collection that goes meanwhile fails with what the reader stumbles over first (its
+ * position is lost, a partition is gone): the cause is told, not that. */
+static bool reading_failed(const struct mongo_call *call, const struct mongo_cursor *cursor,
+                           struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection now = {0};
+    const struct mongo_namespace name = {cursor->database, cursor->base};
+    struct error unused;
+
+    if (err->code != ERROR_COLD && mongo_collection_open(call, &name, &now, &unused) &&
+        !is_same(cursor, &now))
+        return dropped(cursor, err);
+    return false;
+}
+
 /* *ret_count: the documents of the batch. */
 static bool cursor_batch(struct mongo_call *call, struct mongo_cursor *cursor,
                          const struct more *more, uint32_t *ret_count, struct error *err)
@@ -276,11 +303,11 @@ static bool cursor_batch(struct mongo_call *call, struct mongo_cursor *cursor,
     if ((!cursor->awaits && !mongo_deadline(call, &page.deadline_ms, err)) ||
         !mongo_collection_open(call, &name, &collection, err))
         return false;
-    if ((collection.container ? container_info(collection.container)->number : 0) !=
-        cursor->container)
-        return mongo_error_set(err, MONGO_QUERY_PLAN_KILLED, "collection dropped: %.*s",
-                               SLICE_ARG(cursor->ns));
+    if (!is_same(cursor, &collection))
+        return dropped(cursor, err);
     if (!mongo_reading_page(call, &collection, &cursor->reading, &page, err))
+        return reading_failed(call, cursor, err);
+    if (!mongo_await_check(&cursor->head, err))
         return false;
     continuation_keep(cursor, page.continuation);
     *ret_count = batch.count;

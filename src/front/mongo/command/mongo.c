@@ -14,6 +14,7 @@
 #include "front/mongo/command/permit.h"
 #include "front/mongo/command/sampling.h"
 #include "front/mongo/command/session.h"
+#include "front/mongo/command/signed.h"
 #include "front/mongo/command/transact.h"
 #include "front/owner.h"
 
@@ -127,6 +128,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
                                                          .bytes_max = session_bytes_max,
                                                          .context = &whole->faces[i]});
     }
+    mongo_signed_init(mongo);
     snprintf(mongo->advertised, sizeof mongo->advertised, "%s", options->advertise);
     return mongo;
 }
@@ -207,7 +209,8 @@ static bool account_find(struct mongo_call *call, struct error *err)
     if (!front_account_find(call->services, slice_of_text(session->account),
                             call->options->door.accounts_by_use, call->arena, &call->account, err))
         return false;
-    if (session->by_key && !front_key_holds(&session->key, &call->account)) {
+    if (session->by_key && !session->by_signature &&
+        !front_key_holds(&session->key, &call->account)) {
         session->known = session->by_key = false;
         return mongo_error_set(err, MONGO_REAUTHENTICATION_REQUIRED,
                                "the key that the connection was authenticated with has been "
@@ -591,5 +594,5 @@ static void handle(struct mongo_request *request, void *context)
         call->stranger = ARENA_NEW(call->arena, struct error);
         *call->stranger = err;
     }
-    front_call_run(&call->front, false);
+    front_call_run(&call->front, request->delivered);
 }

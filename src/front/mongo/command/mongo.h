@@ -23,7 +23,6 @@ struct mongo_options {
     struct front_services services;
     struct front_door door;
     uint8_t seal[MONGO_SEAL_BYTES];
-    bool strong; /* reads are priced as strongly consistent ones */
     struct mongo_wire_settings wire;
     const char *advertise;        /* HOST:PORT of the replica set; "": where it listens */
     int64_t cursor_ms;            /* a cursor that is not come back for so long is closed */

@@ -217,13 +217,20 @@ static bool lsid_read(const struct document_value *value, struct slice *ret_id, 
     return true;
 }
 
+/* Those of a session; NULL: of all. A getMore that waits ends with its cursor. */
+static void cursors_kill(struct mongo_call *call, const uint8_t *name)
+{
+    if (front_cursors_kill_tagged(call->mongo->cursors, account_number(call), name))
+        mongo_waits_look_cursors(call->mongo->waits, call->mongo->cursors);
+}
+
 static void session_end(struct mongo_call *call, struct slice id)
 {
     uint8_t name[MONGO_SESSION_NAME_LEN];
 
     mongo_call_session_name(call, id, name);
     mongo_sessions_end(call->mongo->sessions, name);
-    front_cursors_kill_tagged(call->mongo->cursors, account_number(call), name);
+    cursors_kill(call, name);
 }
 
 static void session_refresh(struct mongo_call *call, struct slice id)
@@ -268,7 +275,7 @@ bool mongo_refresh_sessions(struct mongo_call *call, struct error *err)
 static void all_end(struct mongo_call *call)
 {
     mongo_sessions_end_account(call->mongo->sessions, account_number(call));
-    front_cursors_kill_tagged(call->mongo->cursors, account_number(call), NULL);
+    cursors_kill(call, NULL);
 }
 
 bool mongo_kill_sessions(struct mongo_call *call, struct error *err)

@@ -445,7 +445,8 @@ bool mongo_watch_more(struct mongo_call *call, struct mongo_cursor *cursor, int6
     }
     frame = frame_begin(call, cursor, "nextBatch");
     if (!batch_fill(&watching, batch_size ? (size_t)batch_size : SIZE_MAX, call->wait.until_ms,
-                    err)) {
+                    err) ||
+        !mongo_await_check(&cursor->head, err)) {
         front_cursors_end(cursors, &cursor->head);
         return false;
     }

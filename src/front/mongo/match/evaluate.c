@@ -242,6 +242,8 @@ bool match_value_holds(struct match_evaluation *evaluation, const struct match_n
         return value && (node->type.types & match_type_bit(value->type));
     case MATCH_BITS:
         return bits_hold(node, value);
+    case MATCH_GEO:
+        return match_geo_holds(evaluation, node, value);
     case MATCH_SIZE:
         return value && value->type == DOCUMENT_ARRAY &&
                (int64_t)document_count(value->document) == node->size;

@@ -370,6 +370,7 @@ static const struct query_implied *value_imply(const struct query_implying *impl
     case MATCH_TYPE:
     case MATCH_MOD:
     case MATCH_BITS:
+    case MATCH_GEO:
         if (!way->operand.through)
             return NULL;
         implied = query_implied_inexact(implying, query_implied_whatever(implying, &way->operand));
@@ -562,6 +563,7 @@ static const struct query_implied *imply(const struct query_implying *implying,
     case MATCH_TYPE:
     case MATCH_MOD:
     case MATCH_BITS:
+    case MATCH_GEO:
         return node->path ? predicate_imply(implying, node, bases)
                           : itself_imply(implying, node, bases);
     case MATCH_EXPRESSION:

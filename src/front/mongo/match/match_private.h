@@ -5,6 +5,7 @@
 #pragma once
 
 #include "front/mongo/match/match.h"
+#include "search/geometry.h"
 
 enum { MATCH_DEPTH_MAX = 100, MATCH_COMPONENTS_MAX = 200 };
 
@@ -27,6 +28,7 @@ enum match_kind {
     MATCH_EXISTS,
     MATCH_TYPE,
     MATCH_BITS,
+    MATCH_GEO,
     /* Predicates on arrays as a whole: their elements are not asked one by one. */
     MATCH_SIZE,
     MATCH_ELEMENT, /* the child holds for one element */
@@ -51,6 +53,13 @@ enum match_bits {
     MATCH_BITS_ALL_CLEAR,
     MATCH_BITS_ANY_SET,
     MATCH_BITS_ANY_CLEAR
+};
+
+/* What is asked of a figure, of the one that is given. */
+enum match_geo {
+    MATCH_GEO_WITHIN,
+    MATCH_GEO_MEETS,
+    MATCH_GEO_NEAR /* at most so far from it */
 };
 
 struct match_schema;
@@ -87,6 +96,11 @@ struct match_node {
             const uint32_t *positions;
             size_t count;
         } bits;
+        struct {
+            enum match_geo how;
+            const struct search_rules *rules;
+            double distance;
+        } geo; /* the value is the figure */
         int64_t size;
         double rate;
         const struct query_expression *expression;
@@ -138,6 +152,8 @@ struct match_node *match_parse_bits(struct match_parse *parse, const struct matc
                                     const struct document_value *value);
 struct match_node *match_parse_mod(struct match_parse *parse, const struct match_path *path,
                                    const struct document_value *value);
+const struct match_node *match_parse_geo(struct match_parse *parse, const struct match_path *path,
+                                         struct slice name, const struct document_value *value);
 struct match_node *match_parse_size(struct match_parse *parse, const struct match_path *path,
                                     const struct document_value *value);
 struct match_node *match_parse_regex(struct match_parse *parse, const struct match_path *path,
@@ -163,6 +179,10 @@ bool match_node_holds(struct match_evaluation *evaluation, const struct match_no
 /* One predicate of one value, as it stands; NULL: nothing is there. */
 bool match_value_holds(struct match_evaluation *evaluation, const struct match_node *node,
                        const struct document_value *value);
+
+/* $geoWithin and $geoIntersects of one value. */
+bool match_geo_holds(struct match_evaluation *evaluation, const struct match_node *node,
+                     const struct document_value *value);
 
 /* Type bracketing: comparisons are between values of one bracket. */
 uint8_t match_bracket(enum document_type type);

@@ -527,8 +527,11 @@ static const struct match_node *operator_node(struct match_parse *parse,
     case OPERATOR_COMMENT:
         return always(parse);
     default:
+        if (slice_equal(name, SLICE("$geoWithin")) || slice_equal(name, SLICE("$within")) ||
+            slice_equal(name, SLICE("$geoIntersects")))
+            return match_parse_geo(parse, path, name, value);
         if (is_geo(name))
-            return refused(parse, name, "there are no geospatial queries");
+            return refused(parse, name, "no geospatial index is offered");
         mongo_error_set(parse->err, MONGO_BAD_VALUE, "unknown operator: %.*s", SLICE_ARG(name));
         return NULL;
     }
@@ -747,7 +750,7 @@ static const struct match_node *top_level(struct match_parse *parse, struct slic
     if (slice_equal(name, SLICE("$text")))
         return refused(parse, name, "there is no text index");
     if (is_geo(name))
-        return refused(parse, name, "there are no geospatial queries");
+        return refused(parse, name, "no geospatial index is offered");
     mongo_error_set(parse->err, MONGO_BAD_VALUE,
                     "unknown top level operator: %.*s. If you have a field name that starts with a "
                     "'$' symbol, consider using $getField or $setField.",

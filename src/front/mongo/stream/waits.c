@@ -163,6 +163,17 @@ void mongo_waits_kill(struct mongo_waits *waits, uint64_t cursor)
     }
 }
 
+void mongo_waits_look_cursors(struct mongo_waits *waits, struct front_cursors *cursors)
+{
+    WITH_LOCK (&waits->lock) {
+        for (struct mongo_wait *wait = waits->first; wait; wait = wait->next)
+            if (!front_cursors_is_open(cursors, wait->cursor))
+                wait->woken = waits->rung = true;
+        if (waits->rung)
+            condition_signal(&waits->wake);
+    }
+}
+
 void mongo_waits_look(struct mongo_waits *waits)
 {
     ring(waits);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "front/kit/call.h"
+#include "front/kit/cursors.h"
 #include "partition/commit_clock.h"
 
 struct mongo_waits; /* opaque, owned */
@@ -32,8 +33,10 @@ struct mongo_wait {
 /* Takes the call over, which is kept; it may run again before this returns. */
 void mongo_waits_add(struct mongo_waits *waits, struct mongo_wait *wait, struct front_call *call);
 
-/* Wakes who reads this cursor; who is cancelled; or everybody, now and from now on. */
+/* Wakes who reads this cursor; whose cursor is gone; who is cancelled; or everybody, now and from
+ * now on. */
 void mongo_waits_kill(struct mongo_waits *waits, uint64_t cursor);
+void mongo_waits_look_cursors(struct mongo_waits *waits, struct front_cursors *cursors);
 void mongo_waits_look(struct mongo_waits *waits);
 void mongo_waits_stop(struct mongo_waits *waits);
 

@@ -28,9 +28,12 @@ struct connection;
 
 struct exchange {
     struct mongo_request request;
-    struct connection *connection; /* NULL: it has gone */
-    const struct mongo_wire *wire;
-    atomic_bool cancelled;
+    struct connection *connection; /* NULL: it has gone, or there was none */
+    struct mongo_wire *wire;
+    atomic_bool gone;       /* the connection */
+    atomic_bool *cancelled; /* that flag, or the one of a delivery */
+    void (*answered)(void *context, uint8_t *bytes, size_t len); /* of a delivery, else NULL */
+    void *context;
     bool kept;
     uint8_t
         *owned; /* the message, where it came in pieces; NULL: it is borrowed, or in the arena */
@@ -78,7 +81,8 @@ static struct exchange *exchange_take(struct connection *connection)
     exchange->request.session = connection->session;
     exchange->request.loop = net_connection_loop(connection->net);
     exchange->request.started_ns = net_connection_now_ns(connection->net);
-    atomic_store_explicit(&exchange->cancelled, false, memory_order_relaxed);
+    exchange->cancelled = &exchange->gone;
+    atomic_store_explicit(&exchange->gone, false, memory_order_relaxed);
     exchange->kept = exchange->close = false;
     return exchange;
 }
@@ -321,12 +325,12 @@ bool mongo_request_subject(const struct mongo_request *request, struct buf *out)
 
 void mongo_request_cancel(struct mongo_request *request)
 {
-    atomic_store(&CONTAINER_OF(request, struct exchange, request)->cancelled, true);
+    atomic_store(CONTAINER_OF(request, struct exchange, request)->cancelled, true);
 }
 
 const atomic_bool *mongo_request_cancel_flag(const struct mongo_request *request)
 {
-    return &CONTAINER_OF(request, const struct exchange, request)->cancelled;
+    return CONTAINER_OF(request, const struct exchange, request)->cancelled;
 }
 
 static void answer_write(struct connection *connection, struct exchange *exchange)
@@ -371,6 +375,16 @@ static void answer_take(struct exchange *exchange)
     deadline_choose(connection);
 }
 
+/* On whatever thread answers. */
+static void delivery_answer(struct exchange *exchange)
+{
+    atomic_fetch_add_explicit(&exchange->wire->bytes_out, exchange->answer_len,
+                              memory_order_relaxed);
+    exchange_clear(exchange);
+    exchange->answered(exchange->context, exchange->answer, exchange->answer_len);
+    exchange_free(exchange);
+}
+
 static void answer_came(struct net_task *task, struct net_loop *loop UNUSED)
 {
     struct exchange *exchange = CONTAINER_OF(task, struct exchange, task);
@@ -390,6 +404,10 @@ void mongo_request_answer(struct mongo_request *request, uint8_t *bytes, size_t 
     exchange->answer = bytes;
     exchange->answer_len = len;
     exchange->close = close;
+    if (exchange->answered) {
+        delivery_answer(exchange);
+        return;
+    }
     if (!exchange->kept) {
         answer_take(exchange); /* within the handler: the connection is flushed behind it */
         return;
@@ -397,6 +415,31 @@ void mongo_request_answer(struct mongo_request *request, uint8_t *bytes, size_t 
     exchange->task.run = answer_came;
     exchange->task.owner = exchange->meter;
     net_loop_post(request->loop, &exchange->task);
+}
+
+/* --- Other ways ------------------------------------------------------------------------------ */
+
+void mongo_wire_deliver(struct mongo_wire *wire, const struct mongo_delivery *delivery)
+{
+    struct exchange *exchange = MEMORY_NEW(struct exchange);
+
+    atomic_fetch_add_explicit(&wire->requests, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&wire->bytes_in, delivery->len, memory_order_relaxed);
+    exchange->wire = wire;
+    exchange->kept = true;
+    exchange->cancelled = delivery->cancelled;
+    exchange->answered = delivery->answered;
+    exchange->context = delivery->context;
+    exchange->owned = delivery->bytes;
+    exchange->meter = wire->settings.memory;
+    exchange_hold(exchange, delivery->len);
+    exchange->request = (struct mongo_request){.bytes = slice_of(delivery->bytes, delivery->len),
+                                               .arena = arena_new(),
+                                               .session = delivery->session,
+                                               .loop = delivery->loop,
+                                               .started_ns = delivery->started_ns,
+                                               .delivered = true};
+    wire->handler.handle(&exchange->request, wire->handler.context);
 }
 
 /* --- The protocol ---------------------------------------------------------------------------- */
@@ -449,7 +492,7 @@ static void wire_closed(struct net_connection *net UNUSED, void *state)
     repeat_drop(connection);
     if (handling) {
         handling->connection = NULL;
-        atomic_store(&handling->cancelled, true);
+        atomic_store(&handling->gone, true);
         if (connection->wire->handler.gone)
             connection->wire->handler.gone(connection->wire->handler.context);
     } else {

@@ -24,6 +24,7 @@ struct mongo_request {
     void *session;
     struct net_loop *loop;
     uint64_t started_ns; /* of clock_monotonic_ns: when its last bytes came */
+    bool delivered;      /* by mongo_wire_deliver: it is kept, and this may be no loop */
 };
 
 /* The client, for the session. */
@@ -60,6 +61,24 @@ CLEANUP_FN(struct mongo_wire *, mongo_wire_free)
 
 /* For net_listener_new, with the wire as its context. */
 extern const struct net_protocol mongo_wire_protocol;
+
+/* A message that came another way than over a connection of this protocol. */
+struct mongo_delivery {
+    void *session;  /* as `open` would give one; the caller's again when it is answered */
+    uint8_t *bytes; /* a whole message, which is taken over (memory_free) */
+    size_t len;
+    struct net_loop *loop;  /* where what waits for it lives */
+    uint64_t started_ns;    /* of clock_monotonic_ns */
+    atomic_bool *cancelled; /* set when nobody waits any more; good until the answer */
+    /* The reply, or NULL where there is none; taken over (memory_free). From any thread, and maybe
+     * before the delivery returns. */
+    void (*answered)(void *context, uint8_t *bytes, size_t len);
+    void *context;
+};
+
+/* Has the handler handle it, as one of a connection that takes nothing else. From a thread that may
+ * block. */
+void mongo_wire_deliver(struct mongo_wire *wire, const struct mongo_delivery *delivery);
 
 /* In the handler: the bytes outlive it from now on. They may move. */
 void mongo_request_keep(struct mongo_request *request);

@@ -266,6 +266,7 @@ static bool feed_answer(struct reading *r, struct error *err)
         return false;
     rest_answer_etag(r->call, slice_of(etag, (size_t)len));
     rest_items_headers(r->call, r->items, r->span->id, 0);
+    rest_items_served(r->call, r->items, r->span, 1);
     lag_tell(r);
     return true;
 }
@@ -301,6 +302,10 @@ bool rest_items_changes(struct rest_call *call, struct error *err)
         !span_find(&r, err) || !position_find(&r, err) ||
         !rest_items_metered(call, &r.metered, err) || !rest_feed_hold(call, err))
         return false;
+    /* Where to begin was found at the primary: positions are the same everywhere. One that is ahead
+     * of a standby finds nothing there, and stays. */
+    rest_items_look(call, &items);
+    r.scope = item_space_span_scope(&items.space, r.span);
     r.request.logical = r.target.logical;
     r.request.records_max = RECORDS_PER_STEP;
     if (!r.target.logical.data && slice_compare(r.target.range.min, r.span->min) > 0)

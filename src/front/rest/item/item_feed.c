@@ -169,8 +169,10 @@ bool rest_items_list(struct rest_call *call, struct error *err)
     CLEANUP(rest_items_close) struct rest_items items = {0};
     struct reading reading = {.call = call, .items = &items};
 
-    if (!rest_items_open(call, &items, err) ||
-        !rest_feed_target(call, &items, &reading.target, err) ||
+    if (!rest_items_open(call, &items, err))
+        return false;
+    rest_items_look(call, &items);
+    if (!rest_feed_target(call, &items, &reading.target, err) ||
         !rest_feed_whole(&reading.target, err) ||
         !rest_feed_page_size(call, &reading.items_max, err) ||
         !rest_continuation_limit_check(call, err) ||
@@ -187,6 +189,7 @@ bool rest_items_list(struct rest_call *call, struct error *err)
     if (!position_answer(&reading, err))
         return false;
     rest_items_headers(call, &items, reading.partition, 0);
+    rest_items_served(call, &items, partition_map_find_id(items.space.map, reading.partition), 1);
     call->status = 200;
     return true;
 }

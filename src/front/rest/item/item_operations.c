@@ -170,7 +170,10 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     char etag[ITEM_ETAG_LEN];
     bool found;
 
-    if (!rest_items_open(call, &items, err) || !rest_items_metered(call, &op.metered, err) ||
+    if (!rest_items_open(call, &items, err))
+        return false;
+    rest_items_look(call, &items);
+    if (!rest_items_metered(call, &op.metered, err) ||
         !rest_item_target_of_path(call, &items, &target, err))
         return false;
     op.key = target.key;
@@ -179,6 +182,8 @@ bool rest_items_read(struct rest_call *call, struct error *err)
     if (call->cold)
         return false;
     rest_items_charged(call, &op.metered);
+    if (op.route.span)
+        rest_items_served(call, &items, op.route.span, 1);
     if (!found) {
         rest_item_refused(call, &items, &op, err);
         return false;

@@ -3,6 +3,8 @@
 #include "document/json.h"
 #include "front/rest/call.h"
 
+#include <inttypes.h>
+
 /* What only looks finds an account that is empty. */
 bool rest_account_is_made(const struct rest_call *call)
 {
@@ -22,14 +24,6 @@ bool rest_account_make(struct rest_call *call, struct error *err)
 {
     return !rest_account_is_made(call) ||
            front_account_make(call->services, call->account.id, &call->account.account, err);
-}
-
-static const char *consistency_name(enum rest_consistency consistency)
-{
-    static const char *const names[] = {"Strong", "BoundedStaleness", "Session", "ConsistentPrefix",
-                                        "Eventual"};
-
-    return names[consistency];
 }
 
 /* What the query engine takes; .NET and Java read it. */
@@ -57,6 +51,7 @@ bool rest_account_read(struct rest_call *call, struct error *err UNUSED)
 {
     struct slice endpoint = front_gateway_endpoint(
         &call->over_gateway, rest_call_header(call, REST_HEADER_HOST), call->route.prefix);
+    const struct front_consistency *consistency = &call->services->consistency;
     struct buf *body = &call->body;
 
     /* There are no media; old clients read how much of their room is used. */
@@ -76,9 +71,11 @@ bool rest_account_read(struct rest_call *call, struct error *err UNUSED)
         "\"disableCrossRegionalHedging\":false,"
         "\"userReplicationPolicy\":{\"asyncReplication\":false,\"minReplicaSetSize\":1,"
         "\"maxReplicasetSize\":4},\"userConsistencyPolicy\":{\"defaultConsistencyLevel\":\"");
-    buf_append_text(body, consistency_name(call->options->consistency));
-    if (call->options->consistency == REST_BOUNDED_STALENESS)
-        BUF_APPEND(body, "\",\"maxStalenessPrefix\":10,\"maxIntervalInSeconds\":5}");
+    buf_append_text(body, item_level_name(consistency->level));
+    if (consistency->level == ITEM_BOUNDED)
+        buf_printf(body,
+                   "\",\"maxStalenessPrefix\":%" PRIu64 ",\"maxIntervalInSeconds\":%" PRId64 "}",
+                   consistency->staleness_operations, consistency->staleness_ms / 1000);
     else
         BUF_APPEND(body, "\"}");
     BUF_APPEND(body,

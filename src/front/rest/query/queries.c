@@ -81,12 +81,16 @@ void rest_query_fault(struct rest_call *call, const struct sql_error *fault)
 
 struct sql_compile_options rest_query_options(const struct rest_items *items)
 {
-    struct sql_compile_options options = {.names = definition_names_of(items->space.definition)};
-    struct document_value computed;
+    struct sql_compile_options options = {.names = definition_names_of(items->space.definition),
+                                          .plane = items->space.definition->plane};
+    struct document_value computed, full_text;
 
     if (document_find(items->space.definition->document, SLICE("computedProperties"), &computed) &&
         computed.type == DOCUMENT_ARRAY)
         options.computed = computed.document;
+    if (document_find(items->space.definition->document, SLICE("fullTextPolicy"), &full_text) &&
+        full_text.type == DOCUMENT_OBJECT)
+        options.full_text = full_text.document;
     return options;
 }
 
@@ -335,11 +339,18 @@ static bool target_read(struct querying *q, struct error *err)
     return true;
 }
 
+static bool items_open(struct querying *q, struct error *err)
+{
+    if (!rest_items_open(q->call, &q->items, err))
+        return false;
+    rest_items_look(q->call, &q->items);
+    return true;
+}
+
 static bool request_read(struct querying *q, struct error *err)
 {
-    return body_read(q->call, &q->body, err) && rest_items_open(q->call, &q->items, err) &&
-           target_read(q, err) && keys_find(q, err) &&
-           rest_feed_page_size(q->call, &q->rows_max, err) &&
+    return body_read(q->call, &q->body, err) && items_open(q, err) && target_read(q, err) &&
+           keys_find(q, err) && rest_feed_page_size(q->call, &q->rows_max, err) &&
            rest_continuation_limit_check(q->call, err) &&
            rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
            scope_check(q, err) && !rest_merging_is_left(q->call, &q->items, q->prepared.query, err);
@@ -435,17 +446,14 @@ static bool row_append(void *self, const struct document_value *value, struct er
 static void sessions_answer(struct querying *q)
 {
     CLEANUP(buf_done) struct buf token;
-    struct item_space *space = &q->items.space;
     size_t count;
-    const struct partition_span *spans = partition_map_spans(space->map, &count);
-    struct error ignored;
+    const struct partition_span *spans = partition_map_spans(q->items.space.map, &count);
 
     buf_init(&token, 16 * 1024);
     for (size_t i = 0; i < count; i++) {
         uint64_t lsn;
 
-        if (!commit_partition_lsn(space->commit(space->nodes, spans[i].node), spans[i].id, &lsn,
-                                  &ignored))
+        if (!rest_items_lsn(&q->items, &spans[i], &lsn))
             continue;
         if (token.len)
             buf_append_byte(&token, ',');
@@ -454,15 +462,21 @@ static void sessions_answer(struct querying *q)
     if (token.len && !buf_overflowed(&token))
         rest_answer_header(q->call, SLICE("x-ms-session-token"), buf_slice(&token));
     rest_session_paths(q->call, &q->items);
+    rest_items_served(q->call, &q->items, spans, count);
+}
+
+static void partition_answer(struct querying *q, uint32_t partition)
+{
+    rest_items_headers(q->call, &q->items, partition, 0);
+    rest_items_served(q->call, &q->items, partition_map_find_id(q->items.space.map, partition), 1);
 }
 
 static void session_answer(struct querying *q)
 {
     if (q->target.span)
-        rest_items_headers(q->call, &q->items, q->target.span->id, 0);
+        partition_answer(q, q->target.span->id);
     else if (q->target.keyed)
-        rest_items_headers(q->call, &q->items,
-                           rest_items_partition(&q->items, &q->target.key, q->call->arena), 0);
+        partition_answer(q, rest_items_partition(&q->items, &q->target.key, q->call->arena));
     else
         sessions_answer(q);
 }

@@ -6,6 +6,7 @@
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/resolve.h"
 #include "item/shown.h"
+#include "search/analyser.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -169,6 +170,65 @@ static const struct query_expression *compile_aggregate(struct sql_compiler *com
 /* --- Calls and subqueries ----------------------------------------------------------------------
  */
 
+/* The language that the container's policy has for what is searched. */
+static struct slice language_of(struct sql_compiler *compiler, const struct sql_expr *searched)
+{
+    struct slice policy = compiler->options->full_text, language = SLICE("en-US");
+    struct arena *arena = compiler->build.arena;
+    CLEANUP(buf_done) struct buf wanted;
+    struct document_value value, text;
+    struct document_path path;
+    struct document_iter iter;
+
+    buf_init(&wanted, BUF_DEFAULT_MAX);
+    if (policy.data && document_find(policy, SLICE("defaultLanguage"), &value) &&
+        value.type == DOCUMENT_STRING)
+        language = value.text;
+    if (!policy.data || !sql_path(searched, arena, &path) ||
+        !document_find(policy, SLICE("fullTextPaths"), &value) || value.type != DOCUMENT_ARRAY)
+        return arena_copy(arena, language);
+    document_path_append(&path, &wanted);
+    document_iter_init(&iter, value.document);
+    while (document_iter_next(&iter)) {
+        CLEANUP(buf_done) struct buf known;
+        struct error ignored;
+
+        buf_init(&known, BUF_DEFAULT_MAX);
+        if (iter.value.type != DOCUMENT_OBJECT ||
+            !document_find(iter.value.document, SLICE("path"), &text) ||
+            text.type != DOCUMENT_STRING ||
+            !document_path_parse(text.text, DOCUMENT_PATH_KEY, arena, &path, &ignored))
+            continue;
+        document_path_append(&path, &known);
+        if (slice_equal(buf_slice(&known), buf_slice(&wanted)) &&
+            document_find(iter.value.document, SLICE("language"), &text) &&
+            text.type == DOCUMENT_STRING)
+            language = text.text;
+    }
+    return arena_copy(arena, language);
+}
+
+static const struct query_expression *compile_searching(struct sql_compiler *compiler,
+                                                        struct sql_level *level,
+                                                        const struct sql_expr *expr,
+                                                        const struct query_function *function)
+{
+    size_t count = expr->call.arguments.count;
+    const struct query_expression *const *given =
+        compile_list(compiler, level, &expr->call.arguments);
+    const struct query_expression **arguments =
+        ARENA_ARRAY(compiler->build.arena, const struct query_expression *, count + 1);
+    struct slice language = language_of(compiler, expr->call.arguments.items[0]);
+
+    if (!search_language_is_known(language))
+        return sql_compile_refuse(compiler, expr->span,
+                                  "Full-text search in the language %.*s is not supported.",
+                                  SLICE_ARG(sql_excerpt(language)));
+    arguments[0] = query_constant(&compiler->build, document_string(language));
+    memcpy(arguments + 1, given, count * sizeof *arguments);
+    return query_call(&compiler->build, function, arguments, count + 1);
+}
+
 static const struct query_expression *
 compile_call(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
@@ -180,6 +240,10 @@ compile_call(struct sql_compiler *compiler, struct sql_level *level, const struc
     if (!function)
         return sql_compile_refuse(compiler, expr->span, "The function %s is not supported.",
                                   named->name);
+    if (function->takes_language)
+        return compile_searching(compiler, level, expr, function);
+    if (compiler->options->plane && function->in_plane)
+        function = function->in_plane;
     return query_call(&compiler->build, function,
                       compile_list(compiler, level, &expr->call.arguments),
                       expr->call.arguments.count);

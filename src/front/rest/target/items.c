@@ -15,42 +15,23 @@ enum { ITEM_SYSTEM_BYTES = 512 }; /* about what the system properties of an item
 
 /* --- Opening --------------------------------------------------------------------------------- */
 
-static const char *const consistency_names[] = {"Strong", "BoundedStaleness", "Session",
-                                                "ConsistentPrefix", "Eventual"};
-
 /* The level this request is read with: its own or the account's. */
-static bool consistency_of(const struct rest_call *call, enum rest_consistency *ret_level,
+static bool consistency_of(const struct rest_call *call, enum item_level *ret_level,
                            struct error *err)
 {
-    struct slice text = rest_call_header(call, REST_HEADER_CONSISTENCY_LEVEL);
-    enum rest_consistency own = call->options->consistency;
-
-    *ret_level = own;
-    if (!text.data || text.len == 0)
-        return true;
-    if (slice_equal_nocase(text, SLICE("Bounded")))
-        text = SLICE("BoundedStaleness");
-    for (size_t i = 0; i < ARRAY_LEN(consistency_names); i++) {
-        if (!slice_equal_nocase(text, slice_of_text(consistency_names[i])))
-            continue;
-        if ((enum rest_consistency)i < own)
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "consistency level %s is stronger than the account's, which is %s",
-                             consistency_names[i], consistency_names[own]);
-        *ret_level = (enum rest_consistency)i;
-        return true;
-    }
-    return error_set(err, ERROR_BAD_REQUEST, "there is no such consistency level");
+    return front_consistency_find(&call->services->consistency,
+                                  rest_call_header(call, REST_HEADER_CONSISTENCY_LEVEL), ret_level,
+                                  err);
 }
 
 bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struct error *err)
 {
     struct rest_items items = {0};
-    enum rest_consistency level;
     char database_text[RID_TEXT_SIZE];
     struct slice database;
 
-    if (!consistency_of(call, &level, err) || !rest_call_container(call, &items.container, err))
+    if (!consistency_of(call, &items.level, err) ||
+        !rest_call_container(call, &items.container, err))
         return false;
     items.space = container_space(items.container, call->services->clock, call->services->gates);
     database =
@@ -67,8 +48,25 @@ bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struc
     return true;
 }
 
+void rest_items_look(struct rest_call *call, struct rest_items *items)
+{
+    const struct front_consistency *own = &call->services->consistency;
+
+    assert(!items->reading && items->container);
+    if (call->primary)
+        return;
+    items->reading = item_reading_begin(
+        &items->space, &(struct item_reading_options){.level = items->level,
+                                                      .staleness_ms = own->staleness_ms,
+                                                      .staleness_lsns = own->staleness_operations,
+                                                      .tokens = items->tokens,
+                                                      .token_count = items->token_count});
+}
+
 void rest_items_close(struct rest_items *items)
 {
+    item_reading_end(TAKE(items->reading));
+    items->space.reading = NULL;
     container_unref(items->container);
     items->container = NULL;
 }
@@ -121,12 +119,12 @@ bool rest_items_metered(struct rest_call *call, struct metered_call *ret_metered
     struct slice bucket = rest_call_header(call, REST_HEADER_THROUGHPUT_BUCKET);
     struct slice priority = rest_call_header(call, REST_HEADER_PRIORITY);
     struct metered_call metered = {0};
-    enum rest_consistency level;
+    enum item_level level;
     uint64_t number;
 
     if (!consistency_of(call, &level, err))
         return false;
-    metered.strong = level <= REST_BOUNDED_STALENESS;
+    metered.strong = front_consistency_is_dear(level);
     metered.minute_pool_off = rest_headers_true(&call->headers, REST_HEADER_RU_PER_MINUTE_OFF);
     metered.low_priority = slice_equal_nocase(priority, SLICE("Low"));
     if (priority.data && !metered.low_priority && !slice_equal_nocase(priority, SLICE("High")))
@@ -294,17 +292,39 @@ uint32_t rest_items_partition(const struct rest_items *items, const struct parti
     return partition_map_find(items->space.map, logical)->id;
 }
 
+bool rest_items_lsn(const struct rest_items *items, const struct partition_span *span,
+                    uint64_t *ret_lsn)
+{
+    struct item_served served;
+    struct error ignored;
+
+    if (item_reading_served(items->reading, span->id, &served)) {
+        *ret_lsn = served.lsn;
+        return true;
+    }
+    return commit_partition_lsn(items->space.commit(items->space.nodes, span->node), span->id,
+                                ret_lsn, &ignored);
+}
+
+void rest_items_served(struct rest_call *call, const struct rest_items *items,
+                       const struct partition_span *spans, size_t count)
+{
+    CLEANUP(buf_done) struct buf list;
+
+    buf_init(&list, BUF_DEFAULT_MAX);
+    front_served_append(items->container, items->reading, spans, count, &list);
+    rest_answer_header(call, SLICE("x-orrery-served-by"), buf_slice(&list));
+}
+
 void rest_items_headers(struct rest_call *call, const struct rest_items *items, uint32_t partition,
                         uint64_t lsn)
 {
     const struct partition_span *span = partition_map_find_id(items->space.map, partition);
     struct buf *lines = &call->lines;
-    struct error ignored;
     uint64_t now = 0;
 
     assert(span);
-    if (!commit_partition_lsn(items->space.commit(items->space.nodes, span->node), partition, &now,
-                              &ignored))
+    if (!rest_items_lsn(items, span, &now))
         now = lsn;
     now = MAX(now, lsn);
     BUF_APPEND(lines, "x-ms-session-token: ");

@@ -5,13 +5,31 @@
 #include "front/rest/call.h"
 #include "front/traffic.h"
 #include "item/operation.h"
+#include "item/reading.h"
 
 /* The container of a call as items see it. */
 struct rest_items {
     struct container *container; /* a reference */
     struct item_space space;
-    struct slice self; /* "dbs/{db}/colls/{c}/docs/", in the arena */
+    struct slice self;         /* "dbs/{db}/colls/{c}/docs/", in the arena */
+    enum item_level level;     /* what the request is read with */
+    struct item_token *tokens; /* what its session has seen; in the arena */
+    size_t token_count;
+    struct item_reading *reading; /* owned; NULL: the primaries are read */
 };
+
+/* From now on items are read as the request's consistency level allows, from standbys too
+ * (item/reading.h): of operations that write nothing, before anything is opened. */
+void rest_items_look(struct rest_call *call, struct rest_items *items);
+
+/* Where a partition stands for whoever read it: the snapshot of a standby, or what is acknowledged.
+ * False: not known. */
+NODISCARD bool rest_items_lsn(const struct rest_items *items, const struct partition_span *span,
+                              uint64_t *ret_lsn);
+
+/* Says who answered: x-orrery-served-by. */
+void rest_items_served(struct rest_call *call, const struct rest_items *items,
+                       const struct partition_span *spans, size_t count);
 
 /* Opens the container of the route and checks what goes for every operation on its items: the
  * session token, the consistency level. */

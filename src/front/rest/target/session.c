@@ -1,6 +1,9 @@
 /* A range that has split is known by its children: a parent's token goes for each of them, since
- * they go on with its numbering. A range nobody knows is passed over, as one of another container
- * of the same name. */
+ * they go on with its numbering, and a span has all its ancestors. So a range that is neither here
+ * nor among them is another container's, perhaps of the same name before it was made anew: that
+ * asks nothing of this one. But a range that was never given out is of a state that is not known
+ * here, because the catalogue was restored to an earlier one: what the session has seen of it
+ * cannot be shown, and it is told so. */
 #include "front/rest/target/session.h"
 
 #include <inttypes.h>
@@ -52,12 +55,16 @@ static bool is_handed(const struct rest_items *items, uint64_t range)
     return false;
 }
 
-static bool token_check(const struct rest_items *items, uint64_t range, uint64_t lsn,
-                        struct error *err)
+static bool token_check(const struct catalogue *catalogue, const struct rest_items *items,
+                        uint64_t range, uint64_t lsn, struct error *err)
 {
     size_t count;
     const struct partition_span *spans = partition_map_spans(items->space.map, &count);
 
+    if (!catalogue_knows_partition(catalogue, range))
+        return error_set(err, ERROR_SESSION_AHEAD,
+                         "the session token names range %" PRIu64 ", which is not known here",
+                         range);
     if (is_handed(items, range))
         return true;
     for (size_t i = 0; i < count; i++) {
@@ -83,10 +90,22 @@ static bool token_check(const struct rest_items *items, uint64_t range, uint64_t
     return true;
 }
 
-bool rest_session_check(struct rest_call *call, const struct rest_items *items, struct error *err)
+static size_t tokens_count(struct slice text)
+{
+    size_t count = 1;
+
+    for (size_t i = 0; i < text.len; i++)
+        count += text.data[i] == ',';
+    return count;
+}
+
+bool rest_session_check(struct rest_call *call, struct rest_items *items, struct error *err)
 {
     struct slice text = rest_call_header(call, REST_HEADER_SESSION_TOKEN);
 
+    if (text.len)
+        items->tokens = ARENA_ARRAY(call->arena, struct item_token,
+                                    MIN(tokens_count(text), (size_t)TOKENS_MAX));
     for (size_t i = 0; text.len; i++) {
         struct slice token, rest;
         uint64_t range, lsn;
@@ -97,8 +116,9 @@ bool rest_session_check(struct rest_call *call, const struct rest_items *items, 
         }
         if (i == TOKENS_MAX || !token_parse(slice_trim(token), &range, &lsn))
             return error_set(err, ERROR_BAD_REQUEST, "the session token is malformed");
-        if (!token_check(items, range, lsn, err))
+        if (!token_check(call->services->catalogue, items, range, lsn, err))
             return false;
+        items->tokens[items->token_count++] = (struct item_token){range, lsn};
         text = rest;
     }
     return true;

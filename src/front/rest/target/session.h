@@ -4,9 +4,10 @@
 
 #include "front/rest/target/items.h"
 
-/* Reads the token of the request, several joined by commas, and checks those of present ranges.
- * ERROR_SESSION_AHEAD: a partition has not got that far; ERROR_BAD_REQUEST: it is no token. */
-NODISCARD bool rest_session_check(struct rest_call *call, const struct rest_items *items,
+/* Reads the token of the request, several joined by commas, into items, and checks those of present
+ * ranges. ERROR_SESSION_AHEAD: a partition has not got that far, or is one that nobody has given
+ * out; ERROR_BAD_REQUEST: it is no token. */
+NODISCARD bool rest_session_check(struct rest_call *call, struct rest_items *items,
                                   struct error *err);
 
 /* Appends the token of one range in the form that the call's library knows. */

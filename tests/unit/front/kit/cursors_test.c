@@ -159,11 +159,14 @@ static void a_killed_cursor_is_closed_at_once_or_when_it_is_put_back(void **stat
     assert_ok(front_cursors_take(f->cursors, ANNA, used, 0, &cursor, &err), &err);
     assert_true(front_cursors_kill(f->cursors, ANNA, idle));
     assert_int_equal(f->closed, 1);
+    assert_false(front_cursors_is_open(f->cursors, idle));
     assert_true(front_cursors_kill(f->cursors, ANNA, used));
     assert_int_equal(f->closed, 1);
+    assert_true(front_cursors_is_open(f->cursors, used));
     assert_true(atomic_load(&cursor->cancelled));
     front_cursors_put_back(f->cursors, cursor, 1000, 100);
     assert_int_equal(f->closed, 2);
+    assert_false(front_cursors_is_open(f->cursors, used));
     assert_false(front_cursors_kill(f->cursors, ANNA, used));
 }
 

@@ -1,0 +1,257 @@
+/* Which definition is ours is found by what it says, not by its name: after a re-key the partition
+ * key has another path, and entries with the old one would not place the edges any more. */
+#include "front/gremlin/graph/walk.h"
+
+#include "catalogue/indexes.h"
+#include "index/policy.h"
+
+#include <stdlib.h>
+
+enum { PARTS = 5, LABELS_MAX = 8 /* that have ranges of their own */ };
+
+static const char *const names[] = {"gremlin_out", "gremlin_in"};
+static const char *const parts[2][PARTS] = {
+    {"_vertexId", "label", "_sink", "_sinkPartition", "_sinkLabel"},
+    {"_sink", "label", "_sinkPartition", "_vertexId", "_vertexLabel"},
+};
+
+/* Places of values in entries. */
+static const struct {
+    uint8_t out_id, in_id, in_partition, other_label;
+} places[2] = {{0, 2, 3, 4}, {3, 0, 2, 4}};
+
+/* --- The definitions -------------------------------------------------------------------------- */
+
+static bool part_is(const struct index_part *part, struct slice name)
+{
+    return part->path.count == 1 && part->path.segments[0].kind == DOCUMENT_SEGMENT_PROPERTY &&
+           slice_equal(part->path.segments[0].name, name) && !part->descending && !part->hashed;
+}
+
+static bool is_ours(const struct gremlin_graph *graph, const struct index_definition *index,
+                    bool in)
+{
+    const struct index_condition *filter = index->filter;
+
+    if (index->part_count != PARTS + graph->key_count || index->filter_count != 1 ||
+        filter->comparison != INDEX_EQUAL || filter->value.type != DOCUMENT_BOOL ||
+        !filter->value.boolean || filter->path.count != 1 ||
+        !slice_equal(filter->path.segments[0].name, SLICE("_isEdge")))
+        return false;
+    for (size_t i = 0; i < PARTS; i++)
+        if (!part_is(&index->parts[i], slice_of_text(parts[in][i])))
+            return false;
+    return !graph->key_count || part_is(&index->parts[PARTS], graph->keys[0]);
+}
+
+const struct index_definition *gremlin_walk_index(const struct gremlin_graph *graph, bool in)
+{
+    size_t count;
+    const struct index_definition *const *list =
+        index_policy_besides(graph->space.definition->policy, &count);
+
+    for (size_t i = 0; graph->key_count <= 1 && i < count; i++)
+        if (is_ours(graph, list[i], in) && query_entries_serve(&graph->space, list[i]))
+            return list[i];
+    return NULL;
+}
+
+bool gremlin_graph_wants_indexes(const struct gremlin_graph *graph)
+{
+    size_t count, found = 0;
+    const struct index_definition *const *list =
+        index_policy_besides(graph->space.definition->policy, &count);
+
+    if (!graph->met_edges || graph->options.readonly || graph->key_count > 1 ||
+        graph->space.definition->default_ttl != 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        found += is_ours(graph, list[i], false) || is_ours(graph, list[i], true);
+    return found < 2;
+}
+
+static void part_append(struct buf *out, size_t at, struct slice name)
+{
+    CLEANUP(buf_done) struct buf path;
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t part = document_append_object_begin(out, document_index_key(at, text));
+
+    /* quoted, for the partition key may have any name */
+    buf_init(&path, BUF_DEFAULT_MAX);
+    BUF_APPEND(&path, "/\"");
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == '"' || name.data[i] == '\\')
+            BUF_APPEND(&path, "\\");
+        buf_append_byte(&path, name.data[i]);
+    }
+    BUF_APPEND(&path, "\"");
+    document_append_string(out, SLICE("path"), buf_slice(&path));
+    document_end(out, part);
+}
+
+/* What the definition says; key data NULL: the container has no partition key. */
+static void index_say(bool in, struct slice key, struct buf *out)
+{
+    struct document_value yes = document_bool(true);
+    size_t list, condition;
+
+    document_append_string(out, SLICE("name"), slice_of_text(names[in]));
+    list = document_append_array_begin(out, SLICE("key"));
+    for (size_t i = 0; i < PARTS; i++)
+        part_append(out, i, slice_of_text(parts[in][i]));
+    if (key.data)
+        part_append(out, PARTS, key);
+    document_end(out, list);
+    list = document_append_array_begin(out, SLICE("filter"));
+    condition = document_append_object_begin(out, SLICE("0"));
+    document_append_string(out, SLICE("path"), SLICE("/_isEdge"));
+    document_append_string(out, SLICE("comparison"), SLICE("equal"));
+    document_append(out, SLICE("value"), &yes);
+    document_end(out, condition);
+    document_end(out, list);
+}
+
+static void index_append(const struct gremlin_graph *graph, bool in, struct buf *out)
+{
+    size_t whole = document_begin(out);
+
+    index_say(in, graph->key_count ? graph->keys[0] : SLICE_NONE, out);
+    document_end(out, whole);
+}
+
+void gremlin_graph_definition(struct slice id, bool indexes, struct buf *out)
+{
+    size_t whole = document_begin(out), orrery, list, index;
+
+    document_append_string(out, SLICE("id"), id);
+    if (indexes) {
+        orrery = document_append_object_begin(out, SLICE("orrery"));
+        list = document_append_array_begin(out, SLICE("indexes"));
+        for (int in = 0; in < 2; in++) {
+            index = document_append_object_begin(out, in ? SLICE("1") : SLICE("0"));
+            index_say(in, SLICE_NONE, out);
+            document_end(out, index);
+        }
+        document_end(out, list);
+        document_end(out, orrery);
+    }
+    document_end(out, whole);
+}
+
+bool gremlin_graph_add_indexes(const struct gremlin_graph *graph, struct slice account,
+                               struct slice database, struct error *err)
+{
+    CLEANUP(buf_done) struct buf out, in;
+    const struct slice drop[] = {slice_of_text(names[0]), slice_of_text(names[1])};
+    struct slice add[2];
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    buf_init(&in, BUF_DEFAULT_MAX);
+    index_append(graph, false, &out);
+    index_append(graph, true, &in);
+    add[0] = buf_slice(&out);
+    add[1] = buf_slice(&in);
+    /* those of a partition key before go */
+    return catalogue_indexes_change(graph->options.services->catalogue, account, database,
+                                    container_info(graph->options.container)->id,
+                                    &(struct catalogue_index_change){drop, 2, add, 2}, err);
+}
+
+/* --- Ranges ----------------------------------------------------------------------------------- */
+
+static int by_min(const void *left, const void *right)
+{
+    return slice_compare(((const struct cursor_range *)left)->min,
+                         ((const struct cursor_range *)right)->min);
+}
+
+const struct cursor_range *gremlin_walk_ranges(const struct slice *ids, size_t id_count,
+                                               const struct slice *labels, size_t label_count,
+                                               struct arena *arena, size_t *ret_count)
+{
+    size_t each = label_count && label_count <= LABELS_MAX ? label_count : 1, count = 0, kept = 0;
+    struct cursor_range *ranges = ARENA_ARRAY(arena, struct cursor_range, id_count * each + 1);
+    CLEANUP(buf_done) struct buf key;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    for (size_t i = 0; i < id_count * each; i++) {
+        struct document_value id = document_string(ids[i / each]), label;
+
+        buf_clear(&key);
+        document_key_append_cut(DOCUMENT_ORDER_SQL, &id, INDEX_VALUE_MAX, &key);
+        if (label_count && label_count <= LABELS_MAX) {
+            label = document_string(labels[i % each]);
+            document_key_append_cut(DOCUMENT_ORDER_SQL, &label, INDEX_VALUE_MAX, &key);
+        }
+        ranges[count].min = arena_copy(arena, buf_slice(&key));
+        ranges[count].max = cursor_prefix_end(arena, ranges[count].min);
+        count++;
+    }
+    qsort(ranges, count, sizeof *ranges, by_min);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || !slice_equal(ranges[kept - 1].min, ranges[i].min))
+            ranges[kept++] = ranges[i];
+    *ret_count = kept;
+    return ranges;
+}
+
+/* --- Entries ---------------------------------------------------------------------------------- */
+
+static struct slice text_of(const struct document_value *value)
+{
+    return value->type == DOCUMENT_STRING ? value->text : SLICE_NONE;
+}
+
+bool gremlin_walk_row(const struct gremlin_graph *graph, bool in, const struct query_entry *entry,
+                      struct gremlin_edge_row *ret_row, struct slice *ret_label)
+{
+    const struct document_value *values = entry->values;
+    const struct partition_definition *definition = &graph->space.definition->key;
+    struct gremlin_head *head = &ret_row->head;
+
+    *ret_row = (struct gremlin_edge_row){.head = {.edge = true}, .in = in};
+    if (entry->document.data) {
+        if (!gremlin_head_read(entry->document, head) || !head->edge)
+            return false;
+        *ret_label = head->label;
+        ret_row->key = partition_key_extract(definition, entry->document);
+        return true;
+    }
+    *ret_label = text_of(&values[1]);
+    head->out_id = text_of(&values[places[in].out_id]);
+    head->in_id = text_of(&values[places[in].in_id]);
+    head->in_partition = values[places[in].in_partition];
+    /* of what no key can be, entries have the type alone: such an edge says nothing */
+    if (head->in_partition.type == DOCUMENT_ARRAY || head->in_partition.type == DOCUMENT_OBJECT)
+        head->in_partition = document_undefined();
+    *(in ? &head->out_label : &head->in_label) = text_of(&values[places[in].other_label]);
+    if (graph->key_count)
+        ret_row->key = partition_key_of(definition, &values[PARTS], 1);
+    else
+        (void)gremlin_partition_key_stored(graph, &head->in_partition, &ret_row->key);
+    return head->out_id.data && head->in_id.data;
+}
+
+static void value_keep(struct document_value *value, struct arena *arena)
+{
+    if (value->type == DOCUMENT_STRING)
+        value->text = arena_copy(arena, value->text);
+}
+
+const struct gremlin_edge_row *gremlin_walk_keep(const struct gremlin_edge_row *row,
+                                                 struct arena *arena)
+{
+    struct gremlin_edge_row *kept = ARENA_NEW(arena, struct gremlin_edge_row);
+    struct slice *texts[] = {&kept->head.out_id, &kept->head.in_id, &kept->head.out_label,
+                             &kept->head.in_label};
+
+    *kept = *row;
+    kept->head.id = kept->head.label = SLICE_NONE;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (texts[i]->data)
+            *texts[i] = arena_copy(arena, *texts[i]);
+    value_keep(&kept->head.in_partition, arena);
+    for (size_t i = 0; i < kept->key.count; i++)
+        value_keep(&kept->key.components[i], arena);
+    return kept;
+}

@@ -1,0 +1,30 @@
+/* Walk: edges as the entries of two indexes tell them, without the edges themselves.
+ *
+ *     gremlin_out   _vertexId, label, _sink, _sinkPartition, _sinkLabel, partition key
+ *     gremlin_in    _sink, label, _sinkPartition, _vertexId, _vertexLabel, partition key
+ *
+ * Edges alone have entries (a filter by `_isEdge`). Both are definitions of the container like
+ * others (docs/design/index-definitions.md): built online, kept by every API that writes, seen in
+ * `orrery.indexes`. Graphs whose partition key has several paths have none: entries do not hold the
+ * array that their edges say it with. */
+#pragma once
+
+#include "front/gremlin/graph/neighbours.h"
+#include "query/run/entries.h"
+
+/* The index that edges out of vertices, or into them, are read from; NULL: none that is ready. */
+const struct index_definition *gremlin_walk_index(const struct gremlin_graph *graph, bool in);
+
+/* The ranges of edges of these vertices with one of these labels (none: with any), in the arena.
+ * *ret_count. */
+const struct cursor_range *gremlin_walk_ranges(const struct slice *ids, size_t id_count,
+                                               const struct slice *labels, size_t label_count,
+                                               struct arena *arena, size_t *ret_count);
+
+/* What an entry says of its edge, borrowed from it. False: it is no edge. */
+bool gremlin_walk_row(const struct gremlin_graph *graph, bool in, const struct query_entry *entry,
+                      struct gremlin_edge_row *ret_row, struct slice *ret_label);
+
+/* Keeps the row beyond the entry. */
+const struct gremlin_edge_row *gremlin_walk_keep(const struct gremlin_edge_row *row,
+                                                 struct arena *arena);

@@ -1,0 +1,226 @@
+/* Indexes of where things are: an item has an entry for each cell that a figure in it lies in.
+ *
+ * Of a policy they are of format 1, with the path of the figure in each entry (policy.c): an index
+ * of everything below a path has figures at many. What is no valid figure has no entry, for no
+ * query that asks where something is can mean it. How large a figure may be is the business of
+ * search/figure.h; making the shape of one is counted as steps of the walk. */
+#include "index/policy_private.h"
+
+#include "document/bson.h"
+#include "search/shape.h"
+
+#include <stdio.h>
+
+enum {
+    FIGURE_WORK = 256,  /* steps for a shape */
+    POSITION_WORK = 64, /* and for each position of one that is no point */
+    CELL_ROOM = 64,     /* bytes of a cell as the value of an entry, and more */
+    PREFIX_ROOM = 2 + INDEX_PATH_MAX + INDEX_PATH_TAIL,
+};
+
+struct document_value index_cell_value(uint64_t cell, char text[INDEX_CELL_SIZE])
+{
+    snprintf(text, INDEX_CELL_SIZE, "%016llx", (unsigned long long)cell);
+    return document_string(slice_of(text, INDEX_CELL_SIZE - 1));
+}
+
+static void mark_append(struct buf *buf)
+{
+    buf_append_byte(buf, INDEX_MARK_ESCAPE);
+    buf_append_byte(buf, INDEX_ESCAPE_CELLS);
+}
+
+struct slice index_spatial_prefix(const struct document_path *path, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf prefix;
+
+    buf_init(&prefix, BUF_DEFAULT_MAX);
+    mark_append(&prefix);
+    index_path_append(path, &prefix);
+    return arena_copy(arena, buf_slice(&prefix));
+}
+
+/* --- Entries --------------------------------------------------------------------------------- */
+
+static void cell_put(struct index_walk *w, uint64_t cell)
+{
+    size_t begin = index_walk_begin(w, PREFIX_ROOM + CELL_ROOM);
+    char text[INDEX_CELL_SIZE];
+    struct document_value value = index_cell_value(cell, text);
+
+    if (w->definition->prefix.len) {
+        buf_append_slice(&w->out, w->definition->prefix);
+    } else {
+        mark_append(&w->out);
+        index_path_write(&w->path, &w->out);
+    }
+    document_key_append_cut(w->definition->order, &value, INDEX_VALUE_MAX, &w->out);
+    index_walk_end(w, begin);
+}
+
+/* Is it a figure at all? Most objects are none, and are seen to be by their first look. */
+static bool looks_like_figure(const struct document_value *value)
+{
+    struct document_value type, coordinates;
+
+    return value->type == DOCUMENT_OBJECT && document_find(value->document, SLICE("type"), &type) &&
+           type.type == DOCUMENT_STRING &&
+           document_find(value->document, SLICE("coordinates"), &coordinates) &&
+           coordinates.type == DOCUMENT_ARRAY;
+}
+
+static void figure_put(struct index_walk *w, const struct document_value *value)
+{
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    CLEANUP(search_shape_free) struct search_shape *shape = NULL;
+    const struct index_spatial *spatial = w->definition->spatial;
+    uint64_t cells[SEARCH_CELLS_MAX];
+    struct search_figure figure;
+    struct search_reason reason;
+    size_t count;
+
+    if (!looks_like_figure(value))
+        return;
+    arena = arena_new();
+    index_walk_work(w, index_bytes_work(value->document.len));
+    if (!search_figure_read(value, &spatial->rules, arena, &figure, &reason))
+        return;
+    index_walk_work(w, FIGURE_WORK + (figure.position_count - 1) * POSITION_WORK);
+    if (w->full)
+        return;
+    shape = search_shape_new(&figure, &reason);
+    if (!shape)
+        return;
+    count = search_shape_cells(shape, &spatial->grid, cells);
+    for (size_t i = 0; i < count && !w->full; i++)
+        cell_put(w, cells[i]);
+}
+
+static void all_put(struct index_walk *w, const struct document_value *value)
+{
+    struct index_path_mark mark = w->path.mark;
+    struct document_iter iter;
+    bool array = value->type == DOCUMENT_ARRAY;
+
+    index_walk_work(w, 1);
+    if (w->full || (value->type != DOCUMENT_OBJECT && !array))
+        return;
+    if (mark.len)
+        figure_put(w, value);
+    document_iter_init(&iter, value->document);
+    while (!w->full && document_iter_next(&iter)) {
+        if (array)
+            index_path_push_elements(&w->path);
+        else
+            index_path_push_name(&w->path, iter.key);
+        all_put(w, &iter.value);
+        w->path.mark = mark;
+    }
+}
+
+static void path_put(struct index_walk *w, const struct document_value *value, size_t at)
+{
+    const struct document_path *path = &w->definition->parts[0].path;
+    struct index_path_mark mark = w->path.mark;
+    struct document_value below;
+    struct document_iter iter;
+
+    index_walk_work(w, 1);
+    if (w->full)
+        return;
+    if (at == path->count) {
+        if (path->end == DOCUMENT_PATH_END_ALL)
+            all_put(w, value);
+        else
+            figure_put(w, value);
+        return;
+    }
+    if (path->segments[at].kind == DOCUMENT_SEGMENT_PROPERTY) {
+        if (value->type != DOCUMENT_OBJECT ||
+            !document_find(value->document, path->segments[at].name, &below))
+            return;
+        index_path_push_name(&w->path, path->segments[at].name);
+        path_put(w, &below, at + 1);
+    } else if (value->type == DOCUMENT_ARRAY) {
+        index_path_push_elements(&w->path);
+        document_iter_init(&iter, value->document);
+        while (!w->full && document_iter_next(&iter))
+            path_put(w, &iter.value, at + 1);
+    }
+    w->path.mark = mark;
+}
+
+static bool spatial_entries(const struct index_definition *definition UNUSED, struct slice item,
+                            struct index_walk *w, struct error *err UNUSED)
+{
+    struct document_value root = document_object(item);
+
+    index_path_init(&w->path);
+    path_put(w, &root, 0);
+    return true;
+}
+
+static bool spatial_check(const struct index_definition *definition, struct error *err)
+{
+    if (definition->unique != INDEX_UNIQUE_NOT)
+        return error_set(err, ERROR_BAD_REQUEST, "a spatial index cannot be unique");
+    if (definition->expire_after_s != INDEX_EXPIRES_NEVER)
+        return error_set(err, ERROR_BAD_REQUEST, "items cannot expire by a spatial index");
+    return true;
+}
+
+const struct index_kind index_kind_spatial = {
+    .name = "spatial", .check = spatial_check, .entries = spatial_entries};
+
+/* --- Of a policy ----------------------------------------------------------------------------- */
+
+bool index_policy_has_spatial(const struct index_policy *policy)
+{
+    return policy->spatial_count != 0;
+}
+
+const struct index_policy *index_policy_with_cells(const struct index_policy *policy,
+                                                   struct arena *arena)
+{
+    struct index_policy *with = ARENA_NEW(arena, struct index_policy);
+    size_t own = policy->definition_count - policy->besides_count;
+    const struct index_definition **all = ARENA_ARRAY(
+        arena, const struct index_definition *, policy->definition_count + policy->spatial_count);
+
+    if (policy->none || !policy->spatial_count)
+        return policy;
+    *with = *policy;
+    memcpy(all, policy->definitions, own * sizeof *all);
+    memcpy(all + own, policy->spatial, policy->spatial_count * sizeof *all);
+    if (policy->besides_count)
+        memcpy(all + own + policy->spatial_count, policy->definitions + own,
+               policy->besides_count * sizeof *all);
+    with->definitions = all;
+    with->definition_count += policy->spatial_count;
+    return with;
+}
+
+/* Has a definition the figures at this path? */
+static bool has_path(const struct document_path *of, const struct document_path *path)
+{
+    if (of->count > path->count || (of->count < path->count && of->end != DOCUMENT_PATH_END_ALL))
+        return false;
+    for (size_t i = 0; i < of->count; i++)
+        if (of->segments[i].kind != path->segments[i].kind ||
+            !slice_equal(of->segments[i].name, path->segments[i].name))
+            return false;
+    return true;
+}
+
+const struct index_definition *index_policy_spatial_at(const struct index_policy *policy,
+                                                       const struct document_path *path)
+{
+    for (size_t i = 0; i < policy->definition_count; i++) {
+        const struct index_definition *definition = policy->definitions[i];
+
+        if (definition->kind == &index_kind_spatial && definition->format == INDEX_FORMAT_POLICY &&
+            has_path(&definition->parts[0].path, path))
+            return definition;
+    }
+    return NULL;
+}

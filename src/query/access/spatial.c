@@ -1,0 +1,91 @@
+/* Spatial indexes: what a filter says of where things are becomes ranges of cells.
+ *
+ * An item has an entry for each cell that its figure lies in, and may have figures at several
+ * places of an array, so of its entries within the walk the first stands for it
+ * (query_entry_is_first). Cells say roughly where something is: the filter is always evaluated. */
+#include "query/access/access_private.h"
+
+#include "index/policy.h"
+#include "search/shape.h"
+
+/* The index that has the figures at a path of all items, those too that an older policy made the
+ * entries of. */
+static const struct index_definition *spatial_at(const struct item_space *space,
+                                                 const struct document_path *path)
+{
+    const struct index_definition *definition =
+        index_policy_spatial_at(space->definition->policy, path);
+
+    for (size_t i = 0; definition && i < space->policies_before_count; i++) {
+        const struct index_definition *before =
+            index_policy_spatial_at(space->policies_before[i], path);
+
+        /* another path that leads there as well has the same entries */
+        if (!before || !index_spatial_same(before->spatial, definition->spatial))
+            return NULL;
+    }
+    return definition;
+}
+
+/* False: the figure is none, so nothing is found there by whoever looks. */
+static bool region_ranges(const struct query_region *region, const struct index_spatial *spatial,
+                          struct arena *arena, struct query_ranges *ret_ranges)
+{
+    CLEANUP(search_shape_free) struct search_shape *shape = NULL;
+    struct search_cell_range *cells =
+        ARENA_ARRAY(arena, struct search_cell_range, SEARCH_RANGES_MAX);
+    struct cursor_range *list;
+    struct search_figure figure;
+    struct search_reason reason;
+    size_t count;
+
+    if (region->figure->type != DOCUMENT_OBJECT ||
+        !search_figure_read(region->figure, &region->rules, arena, &figure, &reason))
+        return false;
+    shape = search_shape_new(&figure, &reason);
+    if (!shape)
+        return false;
+    count = search_shape_near(shape, &spatial->grid, region->distance, cells);
+    list = ARENA_ARRAY(arena, struct cursor_range, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        char first_text[INDEX_CELL_SIZE], last_text[INDEX_CELL_SIZE];
+        struct document_value first = index_cell_value(cells[i].first, first_text);
+        struct document_value last = index_cell_value(cells[i].last, last_text);
+        bool exact;
+
+        list[i].min = query_ranges_point(DOCUMENT_ORDER_SQL, &first, &exact, arena).list[0].min;
+        list[i].max = query_ranges_point(DOCUMENT_ORDER_SQL, &last, &exact, arena).list[0].max;
+    }
+    *ret_ranges = query_ranges_union(list, count, arena);
+    return true;
+}
+
+void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,
+                             struct query_index_uses *uses)
+{
+    const struct query_conditions *conditions = query_filter_in(filter, query_paths_order(space));
+
+    for (size_t i = 0; i < conditions->part_count; i++) {
+        const struct query_condition *part = &conditions->parts[i];
+        const struct index_definition *definition;
+        struct query_index_use *use;
+        struct query_ranges ranges;
+
+        if (!part->region)
+            continue;
+        definition = spatial_at(space, &part->path);
+        if (!definition || definition->spatial->rules.surface != part->region->rules.surface ||
+            !region_ranges(part->region, definition->spatial, filter->arena, &ranges))
+            continue;
+        use = query_index_use_add(uses, filter->arena);
+        use->prefix = index_spatial_prefix(&part->path, filter->arena);
+        use->order = DOCUMENT_ORDER_SQL;
+        use->ranges = ranges;
+        use->conjuncts = part->conjuncts;
+        use->name = arena_join(
+            filter->arena,
+            (struct slice[]){SLICE("cells of "), query_path_name(&part->path, filter->arena)}, 2);
+        use->definition = definition;
+        use->repeats = true;
+    }
+}

@@ -1,0 +1,380 @@
+/* Shapes on the Earth. S2 (Google's library) has what is exact about points, lines and polygons of
+ * a sphere: crossings, what lies within what, the nearest edges, cells. It takes latitude and
+ * longitude as they are, as if the Earth were round, which is what both Cosmos DB and MongoDB do
+ * with edges: they are great circles. Lengths and areas are those of the ellipsoid, by
+ * GeographicLib, between the two places that are nearest on the sphere: where one of them is on a
+ * line or polygon the nearest place of the ellipsoid may be another, by a part in some hundred
+ * thousand of the distance.
+ *
+ * S2 is C++, and so is this file. Nothing in it throws but at the end of memory. Its assertions
+ * are left to the library, which is compiled without: whatever came from outside is validated here
+ * before anything else is asked of it. */
+#include "search/shape_private.h"
+
+#undef NDEBUG
+#define NDEBUG 1
+
+/* gcc 12 does not follow an inlined vector of Abseil through a move. */
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+#include <GeographicLib/Geodesic.hpp>
+#include <GeographicLib/PolygonArea.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <s2/mutable_s2shape_index.h>
+#include <s2/s2boolean_operation.h>
+#include <s2/s2cap.h>
+#include <s2/s2closest_edge_query.h>
+#include <s2/s2contains_point_query.h>
+#include <s2/s2edge_distances.h>
+#include <s2/s2error.h>
+#include <s2/s2latlng.h>
+#include <s2/s2loop.h>
+#include <s2/s2point_vector_shape.h>
+#include <s2/s2polygon.h>
+#include <s2/s2polyline.h>
+#include <s2/s2region_coverer.h>
+#include <s2/s2shape_index_buffered_region.h>
+#include <s2/s2shape_index_region.h>
+#include <vector>
+
+namespace {
+
+/* The smallest radius of curvature of the ellipsoid, in metres: along the meridian at the equator.
+ * No way of so many metres is a larger angle between latitudes and longitudes than those divided by
+ * it. */
+constexpr double RADIUS_MIN = 6335439;
+constexpr double MARGIN = 1 + 1e-6;
+
+S2Point point_of(const search_position &position)
+{
+    return S2LatLng::FromDegrees(position.y, position.x).Normalized().ToPoint();
+}
+
+double metres_between(const search_position &a, const search_position &b, bool round)
+{
+    double metres;
+
+    if (round)
+        return point_of(a).Angle(point_of(b)) * SEARCH_RADIUS_ROUND;
+    GeographicLib::Geodesic::WGS84().Inverse(a.y, a.x, b.y, b.x, metres);
+    return metres;
+}
+
+search_position position_of(const S2Point &point)
+{
+    S2LatLng degrees(point);
+
+    return {degrees.lng().degrees(), degrees.lat().degrees()};
+}
+
+/* Positions as points, those that repeat the one before them left out. */
+std::vector<S2Point> points_of(const search_figure *figure, const search_part &part, bool ring)
+{
+    std::vector<S2Point> points;
+
+    points.reserve(part.count);
+    for (uint32_t i = 0; i < part.count; i++) {
+        S2Point point = point_of(figure->positions[part.first + i]);
+
+        if (points.empty() || points.back() != point)
+            points.push_back(point);
+    }
+    if (ring && points.size() > 1 && points.front() == points.back())
+        points.pop_back();
+    return points;
+}
+
+bool refuse(search_reason *reason, const char *what, const std::string &why)
+{
+    snprintf(reason->text, sizeof reason->text, "The %s input is not valid: %s.", what,
+             why.c_str());
+    return false;
+}
+
+} // namespace
+
+struct search_earth {
+    search_position position; /* of a single point */
+    bool single = false, round = false;
+    std::vector<S2Point> points;
+    std::vector<std::unique_ptr<S2Polyline>> lines;
+    std::unique_ptr<S2Polygon> area;
+    double metres = 0; /* square metres */
+    bool indexed = false;
+    MutableS2ShapeIndex index;
+
+    const MutableS2ShapeIndex &shapes()
+    {
+        if (indexed)
+            return index;
+        indexed = true;
+        if (!points.empty())
+            index.Add(std::make_unique<S2PointVectorShape>(points));
+        for (const auto &line : lines)
+            index.Add(std::make_unique<S2Polyline::Shape>(line.get()));
+        if (area)
+            index.Add(std::make_unique<S2Polygon::Shape>(area.get()));
+        return index;
+    }
+};
+
+namespace {
+
+bool loop_make(const search_figure *figure, const search_part &part, bool smaller,
+               std::unique_ptr<S2Loop> *ret_loop, search_reason *reason)
+{
+    std::vector<S2Point> points = points_of(figure, part, true);
+    S2Error error;
+
+    if (points.size() < 3)
+        return refuse(reason, "Polygon", "a ring has fewer than three different points");
+    auto loop = std::make_unique<S2Loop>();
+    loop->set_s2debug_override(S2Debug::DISABLE);
+    loop->Init(points);
+    if (loop->FindValidationError(&error))
+        return refuse(reason, "Polygon", error.text());
+    if (smaller)
+        loop->Normalize();
+    *ret_loop = std::move(loop);
+    return true;
+}
+
+/* Square metres of a ring: what is to the left of it, or the smaller side. */
+double ring_area(const search_figure *figure, const search_part &part, bool smaller)
+{
+    GeographicLib::PolygonArea area(GeographicLib::Geodesic::WGS84());
+    double perimeter, metres;
+
+    for (uint32_t i = 0; i + 1 < part.count; i++)
+        area.AddPoint(figure->positions[part.first + i].y, figure->positions[part.first + i].x);
+    area.Compute(false, smaller, perimeter, metres);
+    return smaller ? std::abs(metres) : metres;
+}
+
+/* A ring and its holes, parts[at] on. */
+bool polygon_make(const search_figure *figure, size_t *at, double *metres,
+                  std::unique_ptr<S2Polygon> *ret_polygon, search_reason *reason)
+{
+    std::vector<std::unique_ptr<S2Loop>> loops(1);
+    auto polygon = std::make_unique<S2Polygon>();
+    const search_part &outer = figure->parts[*at];
+    S2Error error;
+
+    if (!loop_make(figure, outer, figure->rules.smaller, &loops[0], reason))
+        return false;
+    *metres += ring_area(figure, outer, figure->rules.smaller);
+    const S2Loop *ring = loops[0].get();
+    for ((*at)++; *at < figure->part_count && figure->parts[*at].kind == SEARCH_HOLE; (*at)++) {
+        loops.emplace_back();
+        if (!loop_make(figure, figure->parts[*at], true, &loops.back(), reason))
+            return false;
+        *metres -= ring_area(figure, figure->parts[*at], true);
+    }
+    polygon->set_s2debug_override(S2Debug::DISABLE);
+    polygon->InitNested(std::move(loops));
+    if (polygon->FindValidationError(&error))
+        return refuse(reason, "Polygon", error.text());
+    for (int i = 0; i < polygon->num_loops(); i++)
+        if (polygon->loop(i)->depth() != (polygon->loop(i) == ring ? 0 : 1))
+            return refuse(reason, "Polygon", "a hole is not within the first ring");
+    *ret_polygon = std::move(polygon);
+    return true;
+}
+
+bool line_make(const search_figure *figure, const search_part &part, search_earth *earth,
+               search_reason *reason)
+{
+    std::vector<S2Point> points = points_of(figure, part, false);
+    S2Error error;
+
+    if (points.size() < 2) { /* a line that goes nowhere */
+        earth->points.push_back(points[0]);
+        return true;
+    }
+    auto line = std::make_unique<S2Polyline>();
+    line->set_s2debug_override(S2Debug::DISABLE);
+    line->Init(points);
+    if (line->FindValidationError(&error))
+        return refuse(reason, "LineString", error.text());
+    earth->lines.push_back(std::move(line));
+    return true;
+}
+
+bool parts_make(const search_figure *figure, search_earth *earth, search_reason *reason)
+{
+    std::vector<std::unique_ptr<S2Polygon>> polygons;
+
+    for (size_t at = 0; at < figure->part_count;) {
+        const search_part &part = figure->parts[at];
+
+        if (part.kind == SEARCH_POINT) {
+            earth->points.push_back(point_of(figure->positions[part.first]));
+            at++;
+        } else if (part.kind == SEARCH_LINE) {
+            if (!line_make(figure, part, earth, reason))
+                return false;
+            at++;
+        } else {
+            polygons.emplace_back();
+            if (!polygon_make(figure, &at, &earth->metres, &polygons.back(), reason))
+                return false;
+        }
+    }
+    if (polygons.size() == 1)
+        earth->area = std::move(polygons[0]);
+    else if (!polygons.empty())
+        earth->area = S2Polygon::DestructiveUnion(std::move(polygons));
+    return true;
+}
+
+/* What is on the edge is in. */
+S2BooleanOperation::Options closed()
+{
+    S2BooleanOperation::Options options;
+
+    options.set_polygon_model(S2BooleanOperation::PolygonModel::CLOSED);
+    options.set_polyline_model(S2BooleanOperation::PolylineModel::CLOSED);
+    return options;
+}
+
+bool has_point(search_earth *earth, const S2Point &point)
+{
+    S2ContainsPointQueryOptions options(S2VertexModel::CLOSED);
+    S2ContainsPointQuery<MutableS2ShapeIndex> query(&earth->shapes(), options);
+
+    return query.Contains(point);
+}
+
+} // namespace
+
+struct search_earth *search_earth_new(const struct search_figure *figure,
+                                      struct search_reason *ret_reason)
+{
+    auto earth = std::make_unique<search_earth>();
+
+    earth->round = figure->rules.round;
+    earth->single = figure->part_count == 1 && figure->parts[0].kind == SEARCH_POINT;
+    if (earth->single)
+        earth->position = figure->positions[figure->parts[0].first];
+    if (!parts_make(figure, earth.get(), ret_reason))
+        return nullptr;
+    return earth.release();
+}
+
+void search_earth_free(struct search_earth *earth)
+{
+    delete earth;
+}
+
+double search_earth_area(struct search_earth *earth)
+{
+    return earth->metres;
+}
+
+bool search_earth_within(struct search_earth *inner, struct search_earth *outer)
+{
+    if (inner->single)
+        return has_point(outer, inner->points[0]);
+    return S2BooleanOperation::Contains(outer->shapes(), inner->shapes(), closed());
+}
+
+bool search_earth_intersects(struct search_earth *a, struct search_earth *b)
+{
+    if (a->single)
+        return has_point(b, a->points[0]);
+    if (b->single)
+        return has_point(a, b->points[0]);
+    return S2BooleanOperation::Intersects(a->shapes(), b->shapes(), closed());
+}
+
+namespace {
+
+/* All of the Earth. */
+std::vector<S2CellId> faces()
+{
+    std::vector<S2CellId> found;
+
+    for (int face = 0; face < S2CellId::kNumFaces; face++)
+        found.push_back(S2CellId::FromFace(face));
+    return found;
+}
+
+double distance_to_point(search_earth *earth, search_earth *point)
+{
+    S2ClosestEdgeQuery query(&earth->shapes());
+    S2ClosestEdgeQuery::PointTarget target(point->points[0]);
+    auto nearest = query.FindClosestEdge(&target);
+
+    if (nearest.is_interior() || nearest.distance() == S1ChordAngle::Zero())
+        return 0;
+    return metres_between(position_of(query.Project(point->points[0], nearest)), point->position,
+                          earth->round);
+}
+
+} // namespace
+
+double search_earth_distance(struct search_earth *a, struct search_earth *b)
+{
+    if (a->single && b->single)
+        return metres_between(a->position, b->position, a->round);
+    if (b->single)
+        return distance_to_point(a, b);
+    if (a->single)
+        return distance_to_point(b, a);
+
+    S2ClosestEdgeQuery from_a(&a->shapes()), from_b(&b->shapes());
+    S2ClosestEdgeQuery::ShapeIndexTarget whole(&b->shapes());
+    auto in_a = from_a.FindClosestEdge(&whole);
+
+    if (in_a.is_interior() || in_a.distance() == S1ChordAngle::Zero())
+        return 0;
+    S2Shape::Edge edge_a = from_a.GetEdge(in_a);
+    S2ClosestEdgeQuery::EdgeTarget target(edge_a.v0, edge_a.v1);
+    auto in_b = from_b.FindClosestEdge(&target);
+
+    if (in_b.is_interior() || in_b.distance() == S1ChordAngle::Zero())
+        return 0;
+    S2Shape::Edge edge_b = from_b.GetEdge(in_b);
+    auto places = S2::GetEdgePairClosestPoints(edge_a.v0, edge_a.v1, edge_b.v0, edge_b.v1);
+
+    return metres_between(position_of(places.first), position_of(places.second), a->round);
+}
+
+size_t search_earth_cells(struct search_earth *earth, double distance, size_t max,
+                          uint64_t cells[SEARCH_CELLS_MAX])
+{
+    double angle = distance / RADIUS_MIN * MARGIN;
+    S2RegionCoverer coverer;
+    std::vector<S2CellId> found;
+
+    if (earth->single && distance <= 0) {
+        cells[0] = S2CellId(earth->points[0]).id();
+        return 1;
+    }
+    coverer.mutable_options()->set_max_cells((int)max);
+    coverer.mutable_options()->set_level_mod(SEARCH_LEVEL_STEP);
+    if (!(angle < M_PI)) {
+        found = faces();
+    } else if (distance <= 0) {
+        auto region = MakeS2ShapeIndexRegion(&earth->shapes());
+
+        coverer.GetCovering(region, &found);
+    } else if (earth->single) {
+        coverer.GetCovering(S2Cap(earth->points[0], S1Angle::Radians(angle)), &found);
+    } else {
+        S2ShapeIndexBufferedRegion region(&earth->shapes(),
+                                          S1ChordAngle(S1Angle::Radians(angle)));
+
+        coverer.GetCovering(region, &found);
+    }
+    if (found.size() > SEARCH_CELLS_MAX) { /* the coverer may exceed its maximum */
+        found = faces();
+    }
+    for (size_t i = 0; i < found.size(); i++)
+        cells[i] = found[i].id();
+    return found.size();
+}

@@ -1,0 +1,118 @@
+/* Which surface a shape is on, and ranges of cells. */
+#include "search/shape.h"
+
+#include "base/memory.h"
+#include "search/shape_private.h"
+
+#include <stdlib.h>
+
+struct search_shape {
+    size_t positions;
+    struct search_earth *earth; /* one of the two */
+    struct search_plane *plane;
+};
+
+struct search_shape *search_shape_new(const struct search_figure *figure,
+                                      struct search_reason *ret_reason)
+{
+    struct search_shape *shape = MEMORY_NEW(struct search_shape);
+
+    shape->positions = figure->position_count;
+    if (figure->rules.surface == SEARCH_EARTH)
+        shape->earth = search_earth_new(figure, ret_reason);
+    else
+        shape->plane = search_plane_new(figure, ret_reason);
+    if (shape->earth || shape->plane)
+        return shape;
+    memory_free(shape);
+    return NULL;
+}
+
+void search_shape_free(struct search_shape *shape)
+{
+    if (!shape)
+        return;
+    search_earth_free(shape->earth);
+    search_plane_free(shape->plane);
+    memory_free(shape);
+}
+
+size_t search_shape_positions(const struct search_shape *shape)
+{
+    return shape->positions;
+}
+
+double search_shape_distance(struct search_shape *a, struct search_shape *b)
+{
+    return a->earth ? search_earth_distance(a->earth, b->earth)
+                    : search_plane_distance(a->plane, b->plane);
+}
+
+bool search_shape_within(struct search_shape *inner, struct search_shape *outer)
+{
+    return inner->earth ? search_earth_within(inner->earth, outer->earth)
+                        : search_plane_within(inner->plane, outer->plane);
+}
+
+bool search_shape_intersects(struct search_shape *a, struct search_shape *b)
+{
+    return a->earth ? search_earth_intersects(a->earth, b->earth)
+                    : search_plane_intersects(a->plane, b->plane);
+}
+
+double search_shape_area(struct search_shape *shape)
+{
+    return shape->earth ? search_earth_area(shape->earth) : search_plane_area(shape->plane);
+}
+
+static size_t cells_find(struct search_shape *shape, const struct search_grid *grid,
+                         double distance, size_t max, uint64_t cells[SEARCH_CELLS_MAX])
+{
+    return shape->earth ? search_earth_cells(shape->earth, distance, max, cells)
+                        : search_plane_cells(shape->plane, grid, distance, max, cells);
+}
+
+size_t search_shape_cells(struct search_shape *shape, const struct search_grid *grid,
+                          uint64_t cells[SEARCH_CELLS_MAX])
+{
+    return cells_find(shape, grid, 0, SEARCH_CELLS_OF_SHAPE, cells);
+}
+
+static int range_compare(const void *a, const void *b)
+{
+    const struct search_cell_range *x = a, *y = b;
+
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The cells within each, and those it is in. */
+size_t search_shape_near(struct search_shape *shape, const struct search_grid *grid,
+                         double distance, struct search_cell_range ranges[SEARCH_RANGES_MAX])
+{
+    uint64_t cells[SEARCH_CELLS_MAX];
+    size_t count = 0, kept = 0;
+    size_t cell_count = cells_find(shape, grid, distance, SEARCH_CELLS_OF_QUERY, cells);
+
+    static_assert(SEARCH_CELLS_MAX * (1 + SEARCH_LEVELS / SEARCH_LEVEL_STEP) <= SEARCH_RANGES_MAX,
+                  "there is room for every cell and those above it");
+    for (size_t i = 0; i < cell_count; i++) {
+        uint64_t end = search_cell_end(cells[i]);
+
+        ranges[count++] = (struct search_cell_range){cells[i] - (end - 1), cells[i] + (end - 1)};
+        for (int level = 0; cells[i] != SEARCH_CELL_OUTSIDE && search_level_end(level) > end;
+             level += SEARCH_LEVEL_STEP) {
+            uint64_t above = search_level_end(level);
+            uint64_t cell = (cells[i] & (~above + 1)) | above;
+
+            ranges[count++] = (struct search_cell_range){cell, cell};
+        }
+    }
+    qsort(ranges, count, sizeof *ranges, range_compare);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && ranges[i].first <= ranges[kept - 1].last)
+            ranges[kept - 1].last = MAX(ranges[kept - 1].last, ranges[i].last);
+        else
+            ranges[kept++] = ranges[i];
+    }
+    return kept;
+}

@@ -1,0 +1,36 @@
+/* Shape: a figure that can be asked where it is: how far from another, within it, how large.
+ *
+ * On the Earth lines are great circles between the positions as they are given, distances and areas
+ * those of the ellipsoid of WGS 84 in metres; in a plane all is as the numbers say. The edge of a
+ * shape belongs to it. A polygon's holes are cut out of it, whichever way their rings go.
+ *
+ * A shape belongs to one thread. */
+#pragma once
+
+#include "search/figure.h"
+
+struct search_shape; /* owned */
+
+/* NULL: rings cross, holes lie outside, ..., *ret_reason says what. */
+struct search_shape *search_shape_new(const struct search_figure *figure,
+                                      struct search_reason *ret_reason);
+void search_shape_free(struct search_shape *shape); /* NULL is fine */
+CLEANUP_FN(struct search_shape *, search_shape_free)
+
+/* How many positions it has: what asking it costs grows with them. */
+size_t search_shape_positions(const struct search_shape *shape);
+
+/* Of two shapes on one surface. */
+double search_shape_distance(struct search_shape *a, struct search_shape *b);
+bool search_shape_within(struct search_shape *inner, struct search_shape *outer);
+bool search_shape_intersects(struct search_shape *a, struct search_shape *b);
+double search_shape_area(struct search_shape *shape);
+
+/* Cells that cover the shape. Returns how many. */
+size_t search_shape_cells(struct search_shape *shape, const struct search_grid *grid,
+                          uint64_t cells[SEARCH_CELLS_MAX]);
+
+/* Where the cells of all shapes are that may come as close to this one as distance, metres on the
+ * Earth; 0: may touch it. Ascending, apart from each other. Returns how many. */
+size_t search_shape_near(struct search_shape *shape, const struct search_grid *grid,
+                         double distance, struct search_cell_range ranges[SEARCH_RANGES_MAX]);
