@@ -104,9 +104,10 @@ export class Model {
 
   // --- The server ----------------------------------------------------------------------------
 
-  async start(extra = {}) {
+  // more: further arguments, as nodes.
+  async start(extra = {}, more = []) {
     const args = Object.entries({ ...settings, ...extra }).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
-    this.server = await Server.start(this, ['--dev', ...args]);
+    this.server = await Server.start(this, ['--dev', ...args, ...more]);
     // Who is refused is counted, and does not come again; but what is only being laid out does.
     this.client = this.connect({ maxRetryAttemptCount: 0 });
     this.patient = this.connect({ maxRetryAttemptCount: 1000, maxWaitTimeInSeconds: 30 });

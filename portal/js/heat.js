@@ -115,12 +115,26 @@ export async function view(main, { base }) {
     }));
   }
 
+  // Has all that was asked in the hour been asked in its last minutes? Then the rest of it would be an empty picture.
+  function isYoung() {
+    const last = Date.parse(state.answer?.points?.at(-1)?.at ?? '');
+    const asked = (state.cells ?? []).filter((cell) => cell.data.requests > 0).map((cell) => cell.at);
+    return !state.span && range.value === '60' && asked.length > 0 && Math.min(...asked) > last - 13 * 60_000;
+  }
+
   async function look() {
     const span = state.span ? `from=${state.span[0]}&to=${state.span[1]}` : `minutes=${range.value}`;
     await attempt(problem, async () => {
       state.answer = (await admin('GET', `${base}/heat?by=${by.value}&${span}&points=240`)).json;
       shape();
     });
+    if (!state.looked && isYoung()) {
+      state.looked = true;
+      range.value = '15';
+      await look();
+      return;
+    }
+    state.looked = true;
     back.hidden = !state.span;
     draw();
     if (!detail.firstChild) summary();

@@ -12,7 +12,7 @@ import { resultTable, save, csv } from './results.js';
 
 export const words = {
   keywords: ['SELECT', 'VALUE', 'DISTINCT', 'TOP', 'FROM', 'IN', 'JOIN', 'WHERE', 'AND', 'OR', 'NOT', 'BETWEEN', 'LIKE', 'ESCAPE', 'EXISTS', 'ARRAY', 'GROUP', 'ORDER', 'BY', 'ASC', 'DESC', 'OFFSET', 'LIMIT', 'AS', 'UDF', 'NULL', 'TRUE', 'FALSE', 'UNDEFINED'],
-  functions: ['COUNT', 'SUM', 'AVG', 'MIN', 'MAX', 'ABS', 'CEILING', 'FLOOR', 'ROUND', 'SQRT', 'POWER', 'LOG', 'EXP', 'CONCAT', 'CONTAINS', 'STARTSWITH', 'ENDSWITH', 'INDEX_OF', 'LEFT', 'RIGHT', 'LENGTH', 'LOWER', 'UPPER', 'LTRIM', 'RTRIM', 'TRIM', 'REPLACE', 'SUBSTRING', 'StringToNumber', 'StringToArray', 'ToString', 'RegexMatch', 'ARRAY_CONTAINS', 'ARRAY_LENGTH', 'ARRAY_SLICE', 'ARRAY_CONCAT', 'IS_DEFINED', 'IS_NULL', 'IS_NUMBER', 'IS_STRING', 'IS_BOOL', 'IS_ARRAY', 'IS_OBJECT', 'GetCurrentDateTime', 'GetCurrentTimestamp', 'DateTimeAdd', 'DateTimeDiff', 'DateTimePart', 'IIF'],
+  functions: ['COUNT', 'SUM', 'AVG', 'MIN', 'MAX', 'ABS', 'CEILING', 'FLOOR', 'ROUND', 'SQRT', 'POWER', 'LOG', 'EXP', 'CONCAT', 'CONTAINS', 'STARTSWITH', 'ENDSWITH', 'INDEX_OF', 'LEFT', 'RIGHT', 'LENGTH', 'LOWER', 'UPPER', 'LTRIM', 'RTRIM', 'TRIM', 'REPLACE', 'SUBSTRING', 'StringToNumber', 'StringToArray', 'ToString', 'RegexMatch', 'ARRAY_CONTAINS', 'ARRAY_LENGTH', 'ARRAY_SLICE', 'ARRAY_CONCAT', 'IS_DEFINED', 'IS_NULL', 'IS_NUMBER', 'IS_STRING', 'IS_BOOL', 'IS_ARRAY', 'IS_OBJECT', 'GetCurrentDateTime', 'GetCurrentTimestamp', 'DateTimeAdd', 'DateTimeDiff', 'DateTimePart', 'IIF', 'ST_DISTANCE', 'ST_WITHIN', 'ST_INTERSECTS', 'ST_ISVALID', 'ST_AREA', 'FullTextContains', 'FullTextContainsAll', 'FullTextContainsAny'],
 };
 
 const earlier = past('orrery-queries');

@@ -105,9 +105,10 @@ struct partition_map *container_map_now(const struct container *container);
 struct catalogue_state *catalogue_state_new(enum catalogue_state_kind kind, struct slice id,
                                             uint32_t number);
 
-/* It is published now: what a store shows of a container must not be older (item/reading.h). NULL,
- * and states of other kinds, are fine. */
-void catalogue_state_since(struct catalogue_state *state);
+/* It is published now, in place of what the root has: where what is stored is read another way than
+ * before, what a store shows must not be older (item/reading.h). A state that is NULL, or of
+ * another kind, is fine; root NULL: there was none before. */
+void catalogue_state_since(struct catalogue_state *state, const struct catalogue_state *root);
 
 /* Another of the same content, to be changed before it is published. */
 struct catalogue_state *catalogue_state_copy(const struct catalogue_state *state);
@@ -284,6 +285,7 @@ struct catalogue {
     atomic_size_t withheld_count;        /* of the list: nobody looks further while there is none */
     struct mutex withheld_lock;          /* under it: what is withheld, a leaf */
     struct catalogue_withheld *withheld; /* owned: withheld.c */
+    uint64_t withheld_told;              /* how often something was to be told of one */
 
     struct mutex nodes_lock;  /* under it, to be looked at for a moment: */
     struct node_table *nodes; /* owned; changed under change_lock, too */
@@ -492,6 +494,10 @@ struct catalogue_found {
 
 /* Frees the list of what is withheld. */
 void catalogue_withheld_done(struct catalogue *catalogue);
+struct catalogue_name; /* withheld.h */
+/* Keeps what was to be told of a container until it is released. False: it is not withheld. */
+bool catalogue_withheld_tell(struct catalogue *catalogue, const struct catalogue_name *name,
+                             const struct history_record *record);
 
 /* A container by its numbers, borrowed from root; NULL: it is not there. */
 struct container *catalogue_find_container_number(struct catalogue_state *root, uint32_t account,

@@ -7,6 +7,7 @@
  * has found out what became of the last, and then loads everything again. */
 #include "base/bytes.h"
 #include "catalogue/catalogue_private.h"
+#include "catalogue/withheld.h"
 #include "document/bson.h"
 
 static bool outcome_unknown(const struct error *err)
@@ -119,13 +120,27 @@ static struct catalogue_telling *telling_add(struct catalogue_change *change,
     return telling;
 }
 
+/* What is withheld is told when it is released. */
+static bool is_withheld(struct catalogue_change *change, const struct container *container,
+                        const struct history_record *record)
+{
+    const struct catalogue_state *account =
+        catalogue_state_find_number(change->root, container->account);
+    const struct catalogue_name name = {account ? account->info.id : SLICE(""),
+                                        record->origin.database_name,
+                                        record->origin.container_name};
+
+    return catalogue_withheld_tell(change->catalogue, &name, record);
+}
+
 void catalogue_change_tell(struct catalogue_change *change, enum history_kind kind,
                            const struct container *container, struct slice payload)
 {
-    struct history_origin origin = container_history(container);
+    const struct history_record record = {
+        .kind = kind, .origin = container_history(container), .payload = payload};
 
-    if (origin.kept)
-        (void)telling_add(change, kind, origin, payload);
+    if (record.origin.kept && !is_withheld(change, container, &record))
+        (void)telling_add(change, kind, record.origin, payload);
 }
 
 /* Readers of either name want to know. */
@@ -254,7 +269,7 @@ void catalogue_change_publish(struct catalogue_change *change,
 {
     struct catalogue_state *account = catalogue_state_find_number(change->root, address.account);
 
-    catalogue_state_since(child);
+    catalogue_state_since(child, change->root);
     if (address.kind == RECORD_CONTAINER)
         child = with_child(catalogue_state_find_number(account, address.database), child,
                            address.container);
@@ -272,10 +287,10 @@ void catalogue_change_publish_pair(struct catalogue_change *change, struct conta
         catalogue_state_copy(catalogue_state_find_number(account, first->database));
     uint32_t number = first->account;
 
-    catalogue_state_since(&first->state);
+    catalogue_state_since(&first->state, change->root);
     catalogue_state_child_set(database, &first->state);
     if (second) {
-        catalogue_state_since(&second->state);
+        catalogue_state_since(&second->state, change->root);
         catalogue_state_child_set(database, &second->state);
     }
     catalogue_publish(change->catalogue,
@@ -292,7 +307,7 @@ void catalogue_change_publish_renamed(struct catalogue_change *change, const str
 
     if (gone)
         catalogue_state_child_remove(database, gone->state.info.number);
-    catalogue_state_since(&container->state);
+    catalogue_state_since(&container->state, change->root);
     catalogue_state_child_set(database, catalogue_state_ref(&container->state));
     catalogue_publish(change->catalogue, with_child(change->root, with_child(account, database, 0),
                                                     container->account));

@@ -523,6 +523,20 @@ static bool unused_check(struct catalogue_change *change, const struct node_info
                      row->name, uses, PLURAL(uses), row->name);
 }
 
+/* A node takes its history of changes along. Who reads changes, and has not come that far, is told
+ * so (MongoDB's 286) rather than given what is left. Of a node that cannot be asked nothing after
+ * now is missing: it has no partition any more. */
+static bool history_lost(struct catalogue *catalogue, const struct cluster_node *node,
+                         struct error *err)
+{
+    uint64_t time = commit_clock_now(cluster_times(catalogue->cluster));
+    struct error away;
+
+    if (node && engine_serves(node->engine, &away) && !history_last(node->engine, &time, err))
+        return false;
+    return !time || history_gap(catalogue->engine, catalogue->commit, time, err);
+}
+
 bool catalogue_node_remove(struct catalogue *catalogue, struct slice name,
                            const struct cluster_node **ret_node, struct error *err)
 {
@@ -543,7 +557,7 @@ bool catalogue_node_remove(struct catalogue *catalogue, struct slice name,
         return error_set(err, ERROR_FORBIDDEN,
                          "node \"%s\" is the root: it keeps the catalogue and cannot be removed",
                          row->name);
-    if (!unused_check(&change, row, node, err))
+    if (!unused_check(&change, row, node, err) || !history_lost(catalogue, node, err))
         return false;
     *row = table->list[--table->count];
     memset(&table->list[table->count], 0, sizeof table->list[0]);

@@ -94,10 +94,31 @@ void catalogue_state_adopt_lives(struct catalogue_state *root, const struct cata
 
 /* --- States ---------------------------------------------------------------------------------- */
 
-void catalogue_state_since(struct catalogue_state *state)
+/* Is what is stored read the same way by both? */
+static bool are_read_alike(const struct container *a, const struct container *b)
 {
-    if (state && state->kind == STATE_CONTAINER)
-        catalogue_state_container(state)->since_ms = clock_monotonic_ms();
+    return a->map == b->map && a->definition == b->definition &&
+           a->policy_version == b->policy_version && a->before_count == b->before_count &&
+           a->promotions.count == b->promotions.count &&
+           memcmp(a->promotions.list, b->promotions.list,
+                  a->promotions.count * sizeof *a->promotions.list) == 0;
+}
+
+void catalogue_state_since(struct catalogue_state *state, const struct catalogue_state *root)
+{
+    const struct catalogue_state *before;
+    struct container *container;
+
+    if (!state || state->kind != STATE_CONTAINER)
+        return;
+    container = catalogue_state_container(state);
+    before = root ? catalogue_state_find_number(root, container->account) : NULL;
+    before = before ? catalogue_state_find_number(before, container->database) : NULL;
+    before = before ? catalogue_state_find_number(before, state->info.number) : NULL;
+    if (before && are_read_alike((const struct container *)before, container))
+        container->since_ms = ((const struct container *)before)->since_ms;
+    else
+        container->since_ms = clock_monotonic_ms();
 }
 
 struct catalogue_state *catalogue_state_new(enum catalogue_state_kind kind, struct slice id,
@@ -117,7 +138,7 @@ struct catalogue_state *catalogue_state_new(enum catalogue_state_kind kind, stru
     if (kind == STATE_CONTAINER) {
         catalogue_state_container(state)->life = life_new();
         catalogue_state_container(state)->promotions.container = number;
-        catalogue_state_since(state);
+        catalogue_state_since(state, NULL);
     }
     return state;
 }

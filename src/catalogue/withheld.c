@@ -7,14 +7,16 @@
 #include "catalogue/container_usage.h"
 #include "catalogue/notes.h"
 
+#include <stdlib.h>
 #include <xxhash.h>
 
-enum { KEY_LEN = 1 + CATALOGUE_TAG_LEN + 8, NOTES_MAX = 4096 };
+enum { KEY_LEN = 1 + CATALOGUE_TAG_LEN + 8, NOTES_MAX = 4096, TOLD_BYTES_MAX = 1024 * 1024 };
 
 struct catalogue_withheld {
     uint8_t key[KEY_LEN];
     uint8_t *names; /* owned: the value of its note */
     size_t names_len;
+    struct buf told; /* number, 8 | length, 4 | a record of the history, encoded; once for each */
     struct catalogue_withheld *next;
 };
 
@@ -69,22 +71,39 @@ static struct catalogue_withheld *withheld_new(const uint8_t tag[CATALOGUE_TAG_L
     withheld->names = memory_alloc(names.len);
     memcpy(withheld->names, names.data, names.len);
     withheld->names_len = names.len;
+    buf_init(&withheld->told, TOLD_BYTES_MAX);
     return withheld;
 }
 
 static void withheld_free(struct catalogue_withheld *withheld)
 {
+    buf_done(&withheld->told);
     memory_free(withheld->names);
     memory_free(withheld);
 }
 
+static void list_free(struct catalogue_withheld *list)
+{
+    while (list) {
+        struct catalogue_withheld *next = list->next;
+
+        withheld_free(list);
+        list = next;
+    }
+}
+
 void catalogue_withheld_done(struct catalogue *catalogue)
 {
-    while (catalogue->withheld) {
-        struct catalogue_withheld *withheld = catalogue->withheld;
+    list_free(catalogue->withheld);
+    catalogue->withheld = NULL;
+}
 
-        catalogue->withheld = withheld->next;
-        withheld_free(withheld);
+static void withheld_link(struct catalogue *catalogue, struct catalogue_withheld *withheld)
+{
+    WITH_LOCK (&catalogue->withheld_lock) {
+        withheld->next = catalogue->withheld;
+        catalogue->withheld = withheld;
+        atomic_fetch_add(&catalogue->withheld_count, 1);
     }
 }
 
@@ -103,11 +122,7 @@ bool catalogue_withhold(struct catalogue *catalogue, const struct catalogue_name
         withheld_free(withheld);
         return false;
     }
-    WITH_LOCK (&catalogue->withheld_lock) {
-        withheld->next = catalogue->withheld;
-        catalogue->withheld = withheld;
-        atomic_fetch_add(&catalogue->withheld_count, 1);
-    }
+    withheld_link(catalogue, withheld);
     return true;
 }
 
@@ -150,12 +165,7 @@ static void release(struct catalogue *catalogue, struct slice begin)
             (struct engine_op){.kind = ENGINE_DELETE, .key = slice_of(withheld->key, KEY_LEN)};
     written = catalogue_notes_write(catalogue, ops, count, &ignored);
     (void)written;
-    while (taken) {
-        struct catalogue_withheld *withheld = taken;
-
-        taken = withheld->next;
-        withheld_free(withheld);
-    }
+    list_free(taken);
 }
 
 void catalogue_release(struct catalogue *catalogue, const uint8_t tag[CATALOGUE_TAG_LEN])
@@ -179,6 +189,16 @@ void catalogue_release_one(struct catalogue *catalogue, const struct catalogue_n
     withheld_free(withheld);
 }
 
+/* Under the lock. */
+static struct catalogue_withheld *named_find(struct catalogue *catalogue, struct slice names)
+{
+    struct catalogue_withheld *withheld = catalogue->withheld;
+
+    while (withheld && !slice_equal(slice_of(withheld->names, withheld->names_len), names))
+        withheld = withheld->next;
+    return withheld;
+}
+
 bool catalogue_is_withheld(struct catalogue *catalogue, const struct catalogue_name *name)
 {
     CLEANUP(buf_done) struct buf names;
@@ -189,10 +209,96 @@ bool catalogue_is_withheld(struct catalogue *catalogue, const struct catalogue_n
         return false;
     names_append(name, &names);
     WITH_LOCK (&catalogue->withheld_lock)
-        for (const struct catalogue_withheld *withheld = catalogue->withheld; withheld && !found;
-             withheld = withheld->next)
-            found = slice_equal(slice_of(withheld->names, withheld->names_len), buf_slice(&names));
+        found = named_find(catalogue, buf_slice(&names));
     return found;
+}
+
+/* --- Telling --------------------------------------------------------------------------------- */
+
+/* That it goes again is told to nobody: nobody heard of it. */
+bool catalogue_withheld_tell(struct catalogue *catalogue, const struct catalogue_name *name,
+                             const struct history_record *record)
+{
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    CLEANUP(buf_done) struct buf names;
+    struct catalogue_withheld *withheld = NULL;
+
+    buf_init(&names, BUF_DEFAULT_MAX);
+    if (!atomic_load(&catalogue->withheld_count))
+        return false;
+    arena = arena_new();
+    names_append(name, &names);
+    WITH_LOCK (&catalogue->withheld_lock) {
+        withheld = named_find(catalogue, buf_slice(&names));
+        if (withheld && record->kind != HISTORY_DROP) {
+            struct slice encoded = history_record_encode(record, arena);
+
+            buf_append_be64(&withheld->told, catalogue->withheld_told++);
+            buf_append_be32(&withheld->told, (uint32_t)encoded.len);
+            buf_append_slice(&withheld->told, encoded);
+        }
+    }
+    return withheld;
+}
+
+struct told {
+    uint64_t number;
+    struct slice record;
+};
+
+static int told_compare(const void *a, const void *b)
+{
+    const struct told *left = a, *right = b;
+
+    return (left->number > right->number) - (left->number < right->number);
+}
+
+/* One buffer of those of a tag, copied; what did not fit into it is not told. */
+static void told_collect(struct slice rest, struct told **list, size_t *count, size_t *capacity,
+                         struct arena *arena)
+{
+    enum { HEAD = 12 };
+
+    rest = arena_copy(arena, rest);
+    while (rest.len >= HEAD && rest.len - HEAD >= bytes_get_be32(rest.data + 8)) {
+        size_t len = bytes_get_be32(rest.data + 8);
+
+        if (*count == *capacity) {
+            struct told *more = ARENA_ARRAY(arena, struct told, *capacity * 2);
+
+            memcpy(more, *list, *count * sizeof *more);
+            *list = more;
+            *capacity *= 2;
+        }
+        (*list)[(*count)++] =
+            (struct told){bytes_get_be64(rest.data), slice_of(rest.data + HEAD, len)};
+        rest = slice_skip(rest, HEAD + len);
+    }
+}
+
+const struct history_record *catalogue_withheld_tellings(struct catalogue *catalogue,
+                                                         const uint8_t tag[CATALOGUE_TAG_LEN],
+                                                         struct arena *arena, size_t *ret_count)
+{
+    enum { FEW = 8 };
+    struct told *list = ARENA_ARRAY(arena, struct told, FEW);
+    size_t count = 0, capacity = FEW;
+    struct history_record *records;
+    struct slice key = history_key_encode((struct history_place){0}, arena);
+    struct error ignored;
+
+    *ret_count = 0;
+    WITH_LOCK (&catalogue->withheld_lock)
+        for (const struct catalogue_withheld *withheld = catalogue->withheld; withheld;
+             withheld = withheld->next)
+            if (memcmp(withheld->key + 1, tag, CATALOGUE_TAG_LEN) == 0)
+                told_collect(buf_slice(&withheld->told), &list, &count, &capacity, arena);
+    qsort(list, count, sizeof *list, told_compare);
+    records = ARENA_ARRAY(arena, struct history_record, count + 1);
+    for (size_t i = 0; i < count; i++)
+        if (history_record_decode(key, list[i].record, &records[*ret_count], &ignored))
+            records[(*ret_count)++].origin.kept = true;
+    return records;
 }
 
 /* --- The start ------------------------------------------------------------------------------- */
@@ -241,6 +347,22 @@ static bool items_count(struct catalogue *catalogue, const struct note *note, st
     return true;
 }
 
+/* Nobody has heard of it, so it goes without a word: as one that is withheld. */
+static bool note_drop(struct catalogue *catalogue, const struct note *note, struct error *err)
+{
+    CLEANUP(buf_done) struct buf names;
+    size_t count;
+    bool dropped;
+
+    buf_init(&names, BUF_DEFAULT_MAX);
+    names_append(&note->name, &names);
+    withheld_link(catalogue, withheld_new(note->key.data + 1, buf_slice(&names)));
+    dropped = catalogue_container_drop(catalogue, note->name.account, note->name.database,
+                                       note->name.container, SLICE_NONE, err);
+    list_free(begun_take(catalogue, note->key, &count));
+    return dropped || err->code == ERROR_NOT_FOUND || err->code == ERROR_OWNER_NOT_FOUND;
+}
+
 /* The notes of one tag. What cannot be asked now is left for another start. */
 static bool tag_recover(struct catalogue *catalogue, const struct note *notes, size_t count,
                         struct arena *arena, struct error *err)
@@ -257,9 +379,7 @@ static bool tag_recover(struct catalogue *catalogue, const struct note *notes, s
         ops[i] = (struct engine_op){.kind = ENGINE_DELETE, .key = notes[i].key};
     }
     for (size_t i = 0; i < count && !items; i++)
-        if (!catalogue_container_drop(catalogue, notes[i].name.account, notes[i].name.database,
-                                      notes[i].name.container, SLICE_NONE, err) &&
-            err->code != ERROR_NOT_FOUND && err->code != ERROR_OWNER_NOT_FOUND)
+        if (!note_drop(catalogue, &notes[i], err))
             return false;
     return catalogue_notes_write(catalogue, ops, count, err);
 }

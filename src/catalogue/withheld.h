@@ -29,6 +29,12 @@ void catalogue_release(struct catalogue *catalogue, const uint8_t tag[CATALOGUE_
 void catalogue_release_one(struct catalogue *catalogue, const struct catalogue_name *name,
                            const uint8_t tag[CATALOGUE_TAG_LEN]);
 
+/* What was to be told of containers of this tag since they are withheld, in that order, for who
+ * releases them: others hear of it when they are there. In the arena. */
+const struct history_record *catalogue_withheld_tellings(struct catalogue *catalogue,
+                                                         const uint8_t tag[CATALOGUE_TAG_LEN],
+                                                         struct arena *arena, size_t *ret_count);
+
 bool catalogue_is_withheld(struct catalogue *catalogue, const struct catalogue_name *name);
 
 /* The same as catalogue_container_open, also of one that is withheld: for its maker. */

@@ -191,6 +191,12 @@ static bool rekeyed_check(const struct definition *before, const struct definiti
         definition_fields(after)->key.system_key)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "a container without a partition key cannot be re-keyed");
+    if (fields->bound.bytes)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "container \"%.*s\" is bounded, as a capped collection is: its oldest "
+                         "items are those of one logical partition, so it can have no partition "
+                         "key",
+                         SLICE_ARG(fields->id));
     if (definition_keys_equal(&fields->key, &definition_fields(after)->key) &&
         placed_equally(before, after))
         return error_set(err, ERROR_BAD_REQUEST,

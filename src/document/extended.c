@@ -12,9 +12,143 @@
 enum {
     NUMBER_TEXT_MAX = 400, /* bytes of a number in an object of extended JSON */
     OBJECT_ID_DIGITS = 2 * DOCUMENT_OBJECT_ID_SIZE,
+    NUMBER_MAX = 100 * 1000 * 1000, /* of a name that occurs again: more elements fit nowhere */
 };
 
+static const struct slice AGAIN = SLICE("$again"); /* before a number and a colon */
+
 static const int64_t JSON_INTEGER_MAX = INT64_C(1) << 53; /* what JavaScript has without rounding */
+
+/* --- Names ----------------------------------------------------------------------------------- */
+
+/* "$again", a number without a zero before it, ":", a name. 0: it is none of these. */
+static uint32_t again_number(struct slice name, struct slice *ret_rest)
+{
+    uint32_t number = 0;
+    size_t at = AGAIN.len;
+
+    if (!slice_starts_with(name, AGAIN) || name.len == at || name.data[at] == '0')
+        return 0;
+    for (; at < name.len && name.data[at] >= '0' && name.data[at] <= '9'; at++) {
+        if (number > NUMBER_MAX)
+            return 0;
+        number = number * 10 + (uint32_t)(name.data[at] - '0');
+    }
+    if (!number || at == name.len || name.data[at] != ':')
+        return 0;
+    *ret_rest = slice_skip(name, at + 1);
+    return number;
+}
+
+/* An element by its name: as it stands, as it is meant, and where. */
+struct named {
+    struct slice name;
+    uint32_t number; /* that it is shown with; 0: none */
+    size_t at;
+};
+
+static int named_compare(const void *left, const void *right)
+{
+    const struct named *a = left, *b = right;
+    int order = slice_compare(a->name, b->name);
+
+    return order ? order : (a->at > b->at) - (a->at < b->at);
+}
+
+static struct named *named_sorted(struct slice object, bool decode, struct arena *arena,
+                                  size_t *ret_count)
+{
+    size_t count = document_count(object);
+    struct named *list = ARENA_ARRAY(arena, struct named, count + 1);
+    struct document_iter iter;
+
+    document_iter_init(&iter, object);
+    for (size_t i = 0; document_iter_next(&iter); i++) {
+        list[i] = (struct named){.name = iter.key, .at = i};
+        if (decode)
+            list[i].number = again_number(iter.key, &list[i].name);
+    }
+    qsort(list, count, sizeof *list, named_compare);
+    *ret_count = count;
+    return list;
+}
+
+/* Is there a name twice, or one that looks as if there were? Few names are compared one by one. */
+static bool names_are_odd(struct slice object)
+{
+    enum { FEW = 12 };
+    struct slice names[FEW];
+    struct document_iter iter;
+    size_t count = 0;
+
+    document_iter_init(&iter, object);
+    while (document_iter_next(&iter)) {
+        if (slice_starts_with(iter.key, AGAIN) || count == FEW)
+            return true; /* or there are too many of them: they are sorted */
+        for (size_t i = 0; i < count; i++)
+            if (slice_equal(names[i], iter.key))
+                return true;
+        names[count++] = iter.key;
+    }
+    return false;
+}
+
+const struct slice *document_extended_names(struct slice object, struct arena *arena)
+{
+    struct named *list;
+    struct slice *names, unused;
+    size_t count;
+    uint32_t nth = 0;
+    bool odd = false;
+
+    if (!names_are_odd(object))
+        return NULL;
+    list = named_sorted(object, false, arena, &count);
+    names = ARENA_ARRAY(arena, struct slice, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        nth = i && slice_equal(list[i - 1].name, list[i].name) ? nth + 1 : 1;
+        names[list[i].at] = list[i].name;
+        if (nth == 1 && !again_number(list[i].name, &unused))
+            continue;
+        odd = true;
+        names[list[i].at] =
+            arena_printf(arena, "%.*s%u:%.*s", SLICE_ARG(AGAIN), nth, SLICE_ARG(list[i].name));
+    }
+    return odd ? names : NULL;
+}
+
+/* The nth of a name has that number; a first one has a 1 where it would be read as a number. */
+bool document_extended_names_read(struct slice object, struct arena *arena,
+                                  const struct slice **ret_names, struct error *err)
+{
+    struct named *list;
+    struct slice *names, unused;
+    size_t count;
+    uint32_t nth = 0;
+    bool odd = false;
+
+    *ret_names = NULL;
+    if (!names_are_odd(object))
+        return true;
+    list = named_sorted(object, true, arena, &count);
+    names = ARENA_ARRAY(arena, struct slice, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t expected;
+
+        nth = i && slice_equal(list[i - 1].name, list[i].name) ? nth + 1 : 1;
+        expected = nth > 1 || again_number(list[i].name, &unused) ? nth : 0;
+        if (list[i].number != expected)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "\"$again%u:\" stands before the property \"%.*s\", which is the "
+                             "%u. of its name",
+                             list[i].number, (int)MIN(list[i].name.len, (size_t)100),
+                             (const char *)list[i].name.data, nth);
+        names[list[i].at] = list[i].name;
+        odd |= list[i].number > 0;
+    }
+    *ret_names = odd ? names : NULL;
+    return true;
+}
 
 /* --- Writing --------------------------------------------------------------------------------- */
 
@@ -59,11 +193,17 @@ static void append_int64(struct buf *buf, struct slice key, int64_t number)
 
 static void append_document(struct buf *buf, struct slice document)
 {
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    const struct slice *names = NULL;
     struct document_iter iter;
 
+    if (names_are_odd(document)) {
+        arena = arena_new();
+        names = document_extended_names(document, arena);
+    }
     document_iter_init(&iter, document);
-    while (document_iter_next(&iter))
-        document_extended_append(buf, iter.key, &iter.value);
+    for (size_t i = 0; document_iter_next(&iter); i++)
+        document_extended_append(buf, names ? names[i] : iter.key, &iter.value);
 }
 
 static void append_scoped(struct buf *buf, struct slice key, const struct document_value *value)
@@ -477,21 +617,25 @@ static bool read_elements(struct reading *r, const struct document_value *value,
                           struct document_value *ret)
 {
     CLEANUP(buf_done) struct buf buf;
+    const struct slice *names = NULL;
     struct document_iter iter;
     size_t begin;
 
     buf_init(&buf, SIZE_MAX); /* never longer than what is read */
     *ret = *value;
-    if (!has_objects(value->document))
+    if (value->type == DOCUMENT_OBJECT &&
+        !document_extended_names_read(value->document, r->arena, &names, r->err))
+        return false;
+    if (!names && !has_objects(value->document))
         return true;
     begin = document_begin(&buf);
     document_iter_init(&iter, value->document);
-    while (document_iter_next(&iter)) {
+    for (size_t i = 0; document_iter_next(&iter); i++) {
         struct document_value read;
 
         if (!document_extended_read(&iter.value, r->arena, &read, r->err))
             return false;
-        document_append(&buf, iter.key, &read);
+        document_append(&buf, names ? names[i] : iter.key, &read);
     }
     document_end(&buf, begin);
     ret->document = arena_copy(r->arena, buf_slice(&buf));

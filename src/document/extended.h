@@ -7,7 +7,11 @@
  * its JSON text, and reading turns every such object into the value again.
  *
  * An object that a client means as an object and that looks like extended JSON is taken for it, as
- * everywhere in MongoDB's tools. */
+ * everywhere in MongoDB's tools.
+ *
+ * BSON may have a name twice in one object, which no reader of JSON keeps. Such a name is shown
+ * with its number, which is this server's own: {a: 1, b: 2, a: 3} is {"a":1,"b":2,"$again2:a":3}. A
+ * name that begins like that itself has a 1 before it. So what is shown means one document. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,6 +20,12 @@
 /* Like document_append, with what JSON would not bring back replaced, at any depth. */
 void document_extended_append(struct buf *buf, struct slice key,
                               const struct document_value *value);
+
+/* The names of an object's elements, in their order, as they are shown, and as they are meant: in
+ * the arena; NULL: as they stand. ERROR_BAD_REQUEST: the number of one is not its own. */
+const struct slice *document_extended_names(struct slice object, struct arena *arena);
+NODISCARD bool document_extended_names_read(struct slice object, struct arena *arena,
+                                            const struct slice **ret_names, struct error *err);
 
 /* The value that is meant, in the arena, where it differs from what is given. ERROR_BAD_REQUEST: an
  * object of extended JSON whose content is none. */

@@ -12,9 +12,10 @@
 #include <stdio.h>
 
 enum {
-    FIGURE_WORK = 256,  /* steps for a shape */
-    POSITION_WORK = 64, /* and for each position of one that is no point */
-    CELL_ROOM = 64,     /* bytes of a cell as the value of an entry, and more */
+    POINT_WORK = 256,    /* steps for a point */
+    FIGURE_WORK = 16384, /* for any other figure: validated, and covered by cells */
+    POSITION_WORK = 256, /* and for each of its positions */
+    CELL_ROOM = 64,      /* bytes of a cell as the value of an entry, and more */
     PREFIX_ROOM = 2 + INDEX_PATH_MAX + INDEX_PATH_TAIL,
 };
 
@@ -85,7 +86,9 @@ static void figure_put(struct index_walk *w, const struct document_value *value)
     index_walk_work(w, index_bytes_work(value->document.len));
     if (!search_figure_read(value, &spatial->rules, arena, &figure, &reason))
         return;
-    index_walk_work(w, FIGURE_WORK + (figure.position_count - 1) * POSITION_WORK);
+    index_walk_work(w, figure.position_count == 1
+                           ? POINT_WORK
+                           : FIGURE_WORK + figure.position_count * POSITION_WORK);
     if (w->full)
         return;
     shape = search_shape_new(&figure, &reason);

@@ -30,6 +30,7 @@ struct slice item_shown(const struct document_names *names, struct slice documen
                         struct arena *arena)
 {
     CLEANUP(buf_done) struct buf shown;
+    const struct slice *again;
     struct document_value id;
     struct document_iter iter;
     size_t begin;
@@ -37,13 +38,14 @@ struct slice item_shown(const struct document_names *names, struct slice documen
     buf_init(&shown, SIZE_MAX);
     if (item_shows_plainly(names))
         return document;
+    again = document_extended_names(document, arena);
     begin = document_begin(&shown);
     if (document_find(document, names->identity, &id))
         document_append_string(&shown, names->shown, item_id_text(names, &id, arena));
     document_iter_init(&iter, document);
-    while (document_iter_next(&iter))
+    for (size_t i = 0; document_iter_next(&iter); i++)
         if (!slice_equal(iter.key, names->shown))
-            document_extended_append(&shown, iter.key, &iter.value);
+            document_extended_append(&shown, again ? again[i] : iter.key, &iter.value);
     document_end(&shown, begin);
     return arena_copy(arena, buf_slice(&shown));
 }
@@ -71,6 +73,7 @@ bool item_taken(const struct document_names *names, struct slice document, struc
                 struct slice *ret_document, struct error *err)
 {
     CLEANUP(buf_done) struct buf taken;
+    const struct slice *again = NULL;
     struct document_iter iter;
     size_t begin;
 
@@ -80,17 +83,21 @@ bool item_taken(const struct document_names *names, struct slice document, struc
         return true;
     }
     begin = document_begin(&taken);
-    if (!identity_append(names, document, arena, &taken, err))
+    if (!document_extended_names_read(document, arena, &again, err) ||
+        !identity_append(names, document, arena, &taken, err))
         return false;
     document_iter_init(&iter, document);
-    while (document_iter_next(&iter)) {
+    for (size_t i = 0; document_iter_next(&iter); i++) {
+        struct slice name = again ? again[i] : iter.key;
         struct document_value value;
 
         if (slice_equal(iter.key, names->identity) || slice_equal(iter.key, names->shown))
             continue;
+        if (slice_equal(name, names->identity) || slice_equal(name, names->shown))
+            return error_set(err, ERROR_BAD_REQUEST, "an item has one \"%.*s\"", SLICE_ARG(name));
         if (!document_extended_read(&iter.value, arena, &value, err))
             return false;
-        document_append(&taken, iter.key, &value);
+        document_append(&taken, name, &value);
     }
     document_end(&taken, begin);
     *ret_document = arena_copy(arena, buf_slice(&taken));

@@ -203,6 +203,11 @@ struct transaction_work {
 };
 struct transaction_work transaction_work(const struct transaction *transaction);
 
+/* Changes of containers that the history tells with the commit, before its writes: records without
+ * a place, borrowed until then. Nothing is told of a transaction without writes. */
+void transaction_tell(struct transaction *transaction, const struct history_record *records,
+                      size_t count);
+
 /* Checks unique keys, builds the operations and commits; blocks. ERROR_CONFLICT, ERROR_UNIQUE_KEY,
  * ERROR_LOGICAL_PARTITION_FULL and what group commit may answer. Without writes it succeeds. */
 NODISCARD bool transaction_commit(struct transaction *transaction, struct error *err);

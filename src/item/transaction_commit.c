@@ -330,11 +330,40 @@ bool transaction_unique_check(struct transaction *transaction, const struct docu
     return true;
 }
 
+void transaction_tell(struct transaction *transaction, const struct history_record *records,
+                      size_t count)
+{
+    transaction->told = records;
+    transaction->told_count = count;
+}
+
+/* Of containers: by their origin they stand before all items of the same commit. */
+static void told_encode(struct transaction *transaction, struct engine_op *ops)
+{
+    for (size_t i = 0; i < transaction->told_count; i++)
+        ops[i] = (struct engine_op){
+            ENGINE_PUT,
+            history_key_encode((struct history_place){.ordinal = (uint32_t)i}, transaction->arena),
+            history_record_encode(&transaction->told[i], transaction->arena)};
+    transaction->told_ops = ops;
+}
+
+static void told_stamp(const struct transaction *transaction, uint64_t time, int64_t wall_ms)
+{
+    for (size_t i = 0; i < transaction->told_count; i++) {
+        const struct engine_op *op = &transaction->told_ops[i];
+
+        bytes_put_be64((uint8_t *)op->key.data + HISTORY_KEY_TIME_AT, time);
+        bytes_put_be64((uint8_t *)op->value.data + HISTORY_VALUE_WALL_AT, (uint64_t)wall_ms);
+        history_note(commit_times(transaction->commit), &transaction->told[i].origin, time);
+    }
+}
+
 /* What the write sets add to the history of the node, as a part of its own. */
 static void history_collect(struct transaction *transaction)
 {
     struct engine_op *ops;
-    size_t total = 0, count;
+    size_t total = transaction->part_count ? transaction->told_count : 0, count;
 
     for (size_t i = 0; i < transaction->part_count; i++) {
         (void)write_set_history(transaction->sections[i].set, &count);
@@ -344,7 +373,8 @@ static void history_collect(struct transaction *transaction)
     if (!total)
         return;
     ops = ARENA_ARRAY(transaction->arena, struct engine_op, total);
-    total = 0;
+    told_encode(transaction, ops);
+    total = transaction->told_count;
     for (size_t i = 0; i < transaction->part_count; i++) {
         const struct engine_op *part = write_set_history(transaction->sections[i].set, &count);
 
@@ -362,6 +392,7 @@ static void history_stamp(struct transaction *transaction)
 {
     uint64_t time = transaction->history->stamp.time;
 
+    told_stamp(transaction, time, transaction->history->stamp.wall_ms);
     for (size_t i = 0; i < transaction->part_count; i++) {
         const struct transaction_section *section = &transaction->sections[i];
 

@@ -104,6 +104,9 @@ struct transaction {
     size_t planned_count, planned_capacity;
     struct transaction_scanned *scanned;
     struct transaction_record *records;
+    const struct history_record *told; /* with it, of containers; borrowed */
+    size_t told_count;
+    struct engine_op *told_ops; /* of those, to be stamped */
     struct transaction_work work;
     const struct write_set_change *refused; /* whose unique key somebody else owns */
 

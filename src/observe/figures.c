@@ -26,7 +26,7 @@ enum {
 struct cell {
     _Atomic uint64_t requests[OBSERVED_OPERATIONS][FIGURES_STATUSES];
     _Atomic uint64_t times[FIGURES_TIMES + 1];
-    _Atomic uint64_t cru, bytes_in, bytes_out, time_us;
+    _Atomic uint64_t cru, bytes_in, bytes_out, operation_us[OBSERVED_OPERATIONS];
 } __attribute__((aligned(64)));
 
 struct counted {
@@ -202,7 +202,7 @@ void figures_count(struct figures *figures, const struct observed_request *reque
 
     add(&cell->requests[request->observed.operation][status_class(request->status)], 1);
     add(&cell->times[time_class(request->time_us)], 1);
-    add(&cell->time_us, request->time_us);
+    add(&cell->operation_us[request->observed.operation], request->time_us);
     add(&cell->cru, (uint64_t)request->charge_cru);
     if (request->bytes_in)
         add(&cell->bytes_in, request->bytes_in);
@@ -226,15 +226,19 @@ static uint64_t get(const _Atomic uint64_t *counter)
 
 static void cell_add(const struct cell *cell, struct figures_counts *to)
 {
-    for (size_t i = 0; i < OBSERVED_OPERATIONS; i++)
+    for (size_t i = 0; i < OBSERVED_OPERATIONS; i++) {
+        uint64_t us = get(&cell->operation_us[i]);
+
         for (size_t j = 0; j < FIGURES_STATUSES; j++)
             to->requests[i][j] += get(&cell->requests[i][j]);
+        to->operation_us[i] += us;
+        to->time_us += us;
+    }
     for (size_t i = 0; i <= FIGURES_TIMES; i++)
         to->times[i] += get(&cell->times[i]);
     to->cru += get(&cell->cru);
     to->bytes_in += get(&cell->bytes_in);
     to->bytes_out += get(&cell->bytes_out);
-    to->time_us += get(&cell->time_us);
 }
 
 static void counted_read(const struct counted *counted, struct figures_counts *ret_counts)

@@ -17,7 +17,8 @@ enum {
 struct figures_counts {
     uint64_t requests[OBSERVED_OPERATIONS][FIGURES_STATUSES];
     uint64_t times[FIGURES_TIMES + 1]; /* by figures_time_us; the last: longer */
-    uint64_t cru, bytes_in, bytes_out, time_us;
+    uint64_t cru, bytes_in, bytes_out;
+    uint64_t time_us, operation_us[OBSERVED_OPERATIONS]; /* of all, and of each operation */
     uint64_t feed_lag; /* of the last page of the change feed that was read: commits behind it */
 };
 

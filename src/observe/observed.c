@@ -4,14 +4,15 @@
 #include "throughput/cost.h"
 
 static const char *const operation_names[OBSERVED_OPERATIONS] = {
-    [OBSERVED_OTHER] = "other",       [OBSERVED_READ] = "read",
-    [OBSERVED_LIST] = "list",         [OBSERVED_CREATE] = "create",
-    [OBSERVED_REPLACE] = "replace",   [OBSERVED_UPSERT] = "upsert",
-    [OBSERVED_PATCH] = "patch",       [OBSERVED_DELETE] = "delete",
-    [OBSERVED_QUERY] = "query",       [OBSERVED_BATCH] = "batch",
-    [OBSERVED_CHANGES] = "changes",   [OBSERVED_EXECUTE] = "execute",
-    [OBSERVED_METADATA] = "metadata", [OBSERVED_CHANGE] = "change",
-    [OBSERVED_ADMIN] = "admin",       [OBSERVED_ORDER] = "order",
+    [OBSERVED_OTHER] = "other",     [OBSERVED_READ] = "read",
+    [OBSERVED_LIST] = "list",       [OBSERVED_CREATE] = "create",
+    [OBSERVED_REPLACE] = "replace", [OBSERVED_UPSERT] = "upsert",
+    [OBSERVED_PATCH] = "patch",     [OBSERVED_DELETE] = "delete",
+    [OBSERVED_QUERY] = "query",     [OBSERVED_MORE] = "more",
+    [OBSERVED_BATCH] = "batch",     [OBSERVED_CHANGES] = "changes",
+    [OBSERVED_EXECUTE] = "execute", [OBSERVED_METADATA] = "metadata",
+    [OBSERVED_CHANGE] = "change",   [OBSERVED_ADMIN] = "admin",
+    [OBSERVED_ORDER] = "order",
 };
 
 const char *observed_operation_name(enum observed_operation operation)

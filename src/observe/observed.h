@@ -19,6 +19,7 @@ enum observed_operation {
     OBSERVED_PATCH,
     OBSERVED_DELETE,
     OBSERVED_QUERY,
+    OBSERVED_MORE, /* a further page of a query, of APIs that ask for it by a cursor */
     OBSERVED_BATCH,
     OBSERVED_CHANGES,
     OBSERVED_EXECUTE,

@@ -177,13 +177,20 @@ static bool time_at_end(struct engine *engine, bool last, uint64_t *ret_time, st
     return true;
 }
 
-bool history_mark(struct engine *engine, uint64_t *ret_time, struct error *err)
+bool history_last(struct engine *engine, uint64_t *ret_time, struct error *err)
+{
+    return time_at_end(engine, true, ret_time, err);
+}
+
+/* What is noted of removed records; 0: nothing. */
+static bool note_read(struct engine *engine, struct history_place place, uint64_t *ret_time,
+                      struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     uint8_t key[HISTORY_KEY_LEN];
     struct engine_value value;
 
-    key_write((struct history_place){0}, key);
+    key_write(place, key);
     if (!engine_get(engine, NULL, PARTITION_HISTORY, slice_of(key, sizeof key), ENGINE_READ_ANY,
                     arena, &value, err))
         return false;
@@ -194,6 +201,45 @@ bool history_mark(struct engine *engine, uint64_t *ret_time, struct error *err)
         return error_set(err, ERROR_STORE_CORRUPT, "the mark of the history is damaged");
     *ret_time = bytes_get_be64(value.bytes.data);
     return true;
+}
+
+static const struct history_place mark_place = {0}, gap_place = {.ordinal = 1};
+
+bool history_mark(struct engine *engine, uint64_t *ret_time, struct error *err)
+{
+    uint64_t mark, gap;
+
+    if (!note_read(engine, mark_place, &mark, err) || !note_read(engine, gap_place, &gap, err))
+        return false;
+    *ret_time = MAX(mark, gap);
+    return true;
+}
+
+static bool note_write(struct commit *commit, struct history_place place, uint64_t time,
+                       struct commit_delta *delta, struct error *err)
+{
+    uint8_t key[HISTORY_KEY_LEN], value[MARK_LEN];
+    struct engine_op op = {ENGINE_PUT, slice_of(key, sizeof key), slice_of(value, sizeof value)};
+    struct commit_part part = {.partition = PARTITION_HISTORY,
+                               .epoch = HISTORY_EPOCH,
+                               .ops = &op,
+                               .op_count = 1,
+                               .deltas = delta,
+                               .delta_count = delta != NULL};
+    struct commit_batch batch = {
+        .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+
+    key_write(place, key);
+    bytes_put_be64(value, time);
+    return commit_run(commit, &batch, err);
+}
+
+bool history_gap(struct engine *engine, struct commit *commit, uint64_t time, struct error *err)
+{
+    uint64_t before;
+
+    return note_read(engine, gap_place, &before, err) &&
+           (before >= time || note_write(commit, gap_place, time, NULL, err));
 }
 
 static bool partition_is_there(struct engine *engine, bool *ret_there, struct error *err)
@@ -293,22 +339,10 @@ static bool trim_walk(struct engine *engine, struct trim *trim, struct error *er
 
 static bool mark_write(struct commit *commit, const struct trim *trim, struct error *err)
 {
-    uint8_t key[HISTORY_KEY_LEN], value[MARK_LEN];
-    struct engine_op op = {ENGINE_PUT, slice_of(key, sizeof key), slice_of(value, sizeof value)};
     struct commit_delta delta = {.key = counter_key(),
                                  .amounts = {-trim->removed_bytes, -trim->removed_records}};
-    struct commit_part part = {.partition = PARTITION_HISTORY,
-                               .epoch = HISTORY_EPOCH,
-                               .ops = &op,
-                               .op_count = 1,
-                               .deltas = &delta,
-                               .delta_count = 1};
-    struct commit_batch batch = {
-        .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
 
-    key_write((struct history_place){0}, key);
-    bytes_put_be64(value, trim->time);
-    return commit_run(commit, &batch, err);
+    return note_write(commit, mark_place, trim->time, &delta, err);
 }
 
 /* Is there anything that is worth it, and what? */
@@ -322,7 +356,7 @@ static bool trim_decide(struct engine *engine, const struct history_limits *limi
 
     *ret_trim = (struct trim){0};
     if (!time_at_end(engine, false, &first, err) || !history_size(engine, &size, err) ||
-        !history_mark(engine, &ret_trim->mark, err))
+        !note_read(engine, mark_place, &ret_trim->mark, err))
         return false;
     if (first && (int64_t)(first >> 32) < horizon_s - slack_ms / 1000)
         ret_trim->horizon = (uint64_t)horizon_s << 32;

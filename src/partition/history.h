@@ -24,8 +24,9 @@
  *             of a container {o: description, t: name it gets, x: number of the container that
  *                             had the name and was dropped}
  *
- * The mark: 8 bytes, the time up to which records were removed. Bytes and records are counted under
- * c | h. */
+ * The mark: 8 bytes, the time up to which records were removed. Behind it, with ordinal 1, the gap:
+ * likewise, the time up to which records are missing that another node had, which was removed.
+ * Bytes and records are counted under c | h. */
 #pragma once
 
 #include "base/arena.h"
@@ -100,8 +101,16 @@ NODISCARD bool history_join(struct engine *engine, struct commit_clock *clock, s
 /* How many of a node's partitions are others. */
 size_t history_others(const struct engine_partition *partitions, size_t count);
 
-/* The last time of which records may have been removed; 0: none were. */
+/* The last time of which records may have been removed, or went with another node; 0: none were. */
 NODISCARD bool history_mark(struct engine *engine, uint64_t *ret_time, struct error *err);
+
+/* The time of the last record; 0: there is none. */
+NODISCARD bool history_last(struct engine *engine, uint64_t *ret_time, struct error *err);
+
+/* Records up to this time are missing, for the node that had them goes: who stands before it is
+ * told so. One caller at a time. */
+NODISCARD bool history_gap(struct engine *engine, struct commit *commit, uint64_t time,
+                           struct error *err);
 
 struct history_size {
     uint64_t bytes, records;

@@ -19,6 +19,15 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
+/* Under sanitizers Abseil's containers have members more, which those in Debian's library have not:
+ * we must see the same structures as it does. */
+#include <absl/base/config.h>
+#undef ABSL_HAVE_ADDRESS_SANITIZER
+#undef ABSL_HAVE_HWADDRESS_SANITIZER
+#undef ABSL_HAVE_LEAK_SANITIZER
+#undef ABSL_HAVE_MEMORY_SANITIZER
+#undef ABSL_HAVE_THREAD_SANITIZER
+
 #include <GeographicLib/Geodesic.hpp>
 #include <GeographicLib/PolygonArea.hpp>
 #include <cmath>
@@ -48,6 +57,10 @@ namespace {
  * it. */
 constexpr double RADIUS_MIN = 6335439;
 constexpr double MARGIN = 1 + 1e-6;
+
+/* Positions of what is widened edge by edge; around more of them goes a circle: covering those takes
+ * some ten milliseconds. */
+constexpr size_t BUFFERED_MAX = 32;
 
 S2Point point_of(const search_position &position)
 {
@@ -104,6 +117,7 @@ struct search_earth {
     std::vector<std::unique_ptr<S2Polyline>> lines;
     std::unique_ptr<S2Polygon> area;
     double metres = 0; /* square metres */
+    size_t positions = 0;
     bool indexed = false;
     MutableS2ShapeIndex index;
 
@@ -257,6 +271,7 @@ struct search_earth *search_earth_new(const struct search_figure *figure,
     auto earth = std::make_unique<search_earth>();
 
     earth->round = figure->rules.round;
+    earth->positions = figure->position_count;
     earth->single = figure->part_count == 1 && figure->parts[0].kind == SEARCH_POINT;
     if (earth->single)
         earth->position = figure->positions[figure->parts[0].first];
@@ -365,6 +380,10 @@ size_t search_earth_cells(struct search_earth *earth, double distance, size_t ma
         coverer.GetCovering(region, &found);
     } else if (earth->single) {
         coverer.GetCovering(S2Cap(earth->points[0], S1Angle::Radians(angle)), &found);
+    } else if (earth->shapes().num_shape_ids() > 1 || earth->positions > BUFFERED_MAX) {
+        S2Cap around = MakeS2ShapeIndexRegion(&earth->shapes()).GetCapBound();
+
+        coverer.GetCovering(around.Expanded(S1Angle::Radians(angle)), &found);
     } else {
         S2ShapeIndexBufferedRegion region(&earth->shapes(),
                                           S1ChordAngle(S1Angle::Radians(angle)));

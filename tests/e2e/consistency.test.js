@@ -20,12 +20,14 @@ async function until(what) {
   }
 }
 
-// A primary, its standby that commits wait for, and a server over both.
+// A primary, its standby that commits wait for, and a server over both, which has patience with a standby that is slow
+// because the machine is busy.
+const patient = { 'nodes.suspect_ms': '60s', 'nodes.answer_ms': '60s', 'nodes.hang_ms': '600s' };
 async function pair(t, settings = {}, args = []) {
   const primary = await Postgres.start(t);
   const standby = await Postgres.standby(t, primary, 's1');
   await primary.synchronous('s1');
-  const set = { 'account.consistency': 'Strong', 'nodes.beat_ms': '50ms', 'nodes.failover_ms': '60s', ...settings };
+  const set = { 'account.consistency': 'Strong', 'nodes.beat_ms': '50ms', 'nodes.failover_ms': '60s', ...patient, ...settings };
   const server = await Server.start(t, ['--dev', '--node', `a=${urlOf(primary, standby)}`, ...args,
     ...Object.entries(set).flatMap(([name, value]) => ['--set', `${name}=${value}`])]);
   return { primary, standby, server };
@@ -154,7 +156,8 @@ test('a session token of a range that nobody has given out is not passed over', 
 });
 
 test('a standby that hangs or dies slows nobody, and reads go on while there is no primary', async (t) => {
-  const { primary, standby, server } = await pair(t, { 'account.consistency': 'Eventual', 'nodes.failover_ms': '0ms' });
+  const { primary, standby, server } = await pair(t, { 'account.consistency': 'Eventual', 'nodes.failover_ms': '0ms',
+    'nodes.suspect_ms': '100ms', 'nodes.answer_ms': '80ms', 'nodes.hang_ms': '1s' });
   const container = await containerOf(t, server);
   await container.items.create({ id: '1', pk: 'p', v: 1 });
   await until(async () => (await read(container)).standby);

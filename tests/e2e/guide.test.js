@@ -140,6 +140,43 @@ const promises = {
   },
 };
 
+// Those about shards: nothing is advised, and what is lost or fails on the way is none.
+const shards = {
+  'shards-failing': (figures) => {
+    assert.deepEqual([figures.whole, figures.refused, figures.after, figures.shards], [60, 503, 60, 6]);
+    assert.ok(figures.partial > 0 && figures.partial < 60 && figures.missing > 0);
+    assert.deepEqual([figures.shown, figures.byHeader], [figures.partial, figures.missing]);
+  },
+  'shards-lookup': (figures, onTime) => {
+    if (onTime) falls(figures, 0.2, 0.1);
+    assert.equal(figures.items.have, figures.items.had);
+  },
+  'shards-range': (figures, onTime) => {
+    if (onTime) falls(figures, 0.4, 0.2);
+    assert.equal(figures.after.offered, figures.before.offered);
+  },
+  'shards-rebalance': (figures) => {
+    assert.equal(figures.before.three, undefined);
+    assert.ok(figures.after.three >= 2);
+    assert.equal(figures.answers.failed, 0);
+    assert.ok(figures.answers.done > 0);
+    assert.equal(figures.items.have, figures.items.had);
+  },
+  'shards-regions': (figures) => {
+    assert.deepEqual([figures.after['eu-acme'], figures.after['eu-globex']], ['oslo', 'oslo']);
+    assert.equal(figures.items.have, figures.items.had);
+  },
+};
+
+// What the page tells the reader to ask is what was asked.
+function asked(name, err) {
+  const said = new Set([...err.matchAll(/^ +\$ (.*)$/gm)].map(([, command]) => command));
+  const page = readFileSync(join(guide, `${name}.md`), 'utf8');
+  const commands = [...page.matchAll(/^ {4}\$ (orrery .*)$/gm)].map(([, command]) => command);
+  assert.ok(commands.length > 0, 'the page shows no command');
+  for (const command of commands) assert.ok(said.has(command), `the page says "${command}", the scenario does not`);
+}
+
 // What the advisor takes first. Where two are as good, chance decides.
 const firsts = {
   'id-as-key': /^\/order$/,
@@ -167,18 +204,25 @@ test('every scenario shows the trouble, the advice and the cure', { concurrency:
       promises[name](figures);
       assert.match(figures.advice.good[0], firsts[name]);
       if (figures.copied) assert.equal(figures.copied.have, figures.copied.had);
-      // What the page tells the reader to ask is what was asked.
-      const said = new Set([...err.matchAll(/^ +\$ (.*)$/gm)].map(([, command]) => command));
-      const page = readFileSync(join(guide, `${name}.md`), 'utf8');
-      const commands = [...page.matchAll(/^ {4}\$ (orrery .*)$/gm)].map(([, command]) => command);
-      assert.ok(commands.length > 0, 'the page shows no command');
-      for (const command of commands) assert.ok(said.has(command), `the page says "${command}", the scenario does not`);
+      asked(name, err);
     });
   await Promise.all(Object.keys(promises).map(tell));
 });
 
+test('every scenario of shards shows the trouble and the cure', { concurrency: sanitized ? 1 : 3 }, async (t) => {
+  const tell = (name) =>
+    t.test(name, async (t) => {
+      const { figures, err, late } = await told(name);
+      const onTime = late < 1.15;
+      if (!onTime) t.diagnostic(`the load took ${late} times its time: nothing can be said of refusals`);
+      shards[name](figures, onTime);
+      asked(name, err);
+    });
+  await Promise.all(Object.keys(shards).map(tell));
+});
+
 test('every scenario has a page, every page a scenario, and all are listed', async () => {
-  const names = Object.keys(promises);
+  const names = Object.keys({ ...promises, ...shards }).sort();
   const found = readdirSync(join(guide, 'scenarios')).map((file) => file.replace(/\.mjs$/, ''));
   assert.deepEqual(found.sort(), names);
   const pages = readdirSync(guide).filter((file) => file.endsWith('.md') && file !== 'README.md');

@@ -1,7 +1,12 @@
 // Commands of administrators and tools, through the driver.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { mongo } from './mongo.js';
+import { cpSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Long } from 'mongodb';
+import { mongo, mongoClient } from './mongo.js';
+import { signed } from './rest.js';
+import { scratch, Server } from './server.js';
 
 const code = (number, text) => (error) => {
   assert.equal(error.code, number, error.message);
@@ -32,7 +37,7 @@ test('settings of a server are told as they are, and cannot be made others', asy
   await assert.rejects(db.command({ profile: 2 }), code(238));
   await assert.rejects(db.command({ profile: 7 }), code(2));
   await assert.rejects(admin.command({ replSetGetStatus: 1 }), code(76));
-  for (const name of ['shutdown', 'setParameter', 'logRotate', 'top', 'setDefaultRWConcern']) {
+  for (const name of ['shutdown', 'setParameter', 'logRotate', 'setDefaultRWConcern']) {
     await assert.rejects(admin.command({ [name]: 1 }), code(238), name);
   }
 });
@@ -71,4 +76,74 @@ test('find takes allowDiskUse as aggregate does', async (t) => {
   await assert.rejects(db.collection('seen').find({}, { allowDiskUse: false }).sort({ m: 1 }).toArray(), { code: 292 });
   assert.equal((await db.collection('seen').find({}).sort({ m: 1 }).toArray()).length, 1000);
   await assert.rejects(db.command({ find: 'long', allowDiskUse: 1 }), { code: 14 });
+});
+
+test('top tells how often a collection was asked for what, by every API', async (t) => {
+  const { server, client, db } = await mongo(t);
+  const c = db.collection('c');
+  await c.insertOne({ _id: 1 });
+  await c.insertMany([{ _id: 2 }, { _id: 3 }]);
+  await c.updateOne({ _id: 1 }, { $set: { a: 1 } });
+  await c.deleteOne({ _id: 3 });
+  await c.find({}, { batchSize: 1 }).toArray(); // 2 documents: a find and a getMore or two
+  await c.findOne({ _id: 2 });
+  const top = async () => (await client.db('admin').command({ top: 1 })).totals;
+  const counts = ({ queries, insert, update, remove }) => [queries, insert, update, remove].map(({ count }) => Number(count));
+  const first = (await top())['shop.c'];
+  assert.deepEqual(counts(first), [2, 2, 1, 1]);
+  assert.ok(Number(first.getmore.count) >= 1);
+  assert.ok(Number(first.insert.time) > 0 && Number(first.total.time) >= Number(first.insert.time));
+  assert.equal(Number(first.total.count), Number(first.readLock.count) + Number(first.writeLock.count));
+  assert.equal(Number(first.writeLock.count), 4);
+  const read = await signed(server, 'GET', '/dbs/shop/colls/c/docs/1', { headers: { 'x-ms-documentdb-partitionkey': '[{}]' } });
+  assert.equal(read.status, 200, read.text);
+  const second = await top();
+  assert.deepEqual(counts(second['shop.c']), [3, 2, 1, 1]);
+  assert.equal(second.note, 'all times in microseconds');
+  await assert.rejects(db.command({ top: 1 }), code(13));
+  await assert.rejects(client.db('admin').command({ top: 1, more: 1 }), code(40415));
+});
+
+test('checkMetadataConsistency holds the catalogue against the nodes', async (t) => {
+  const { client, db } = await mongo(t, ['--node', 'west=memory:', '--node', 'east=memory:']);
+  const admin = client.db('admin');
+  await db.collection('plain').insertOne({ _id: 1 });
+  await admin.command({ shardCollection: 'shop.sharded', key: { _id: 'hashed' }, numInitialChunks: 6 });
+  for (const [on, value] of [[admin, 1], [db, 1], [db, 'sharded'], [db, 'missing'], [client.db('nowhere'), 1]]) {
+    const { cursor } = await on.command({ checkMetadataConsistency: value });
+    assert.deepEqual([cursor.firstBatch, cursor.id.toString()], [[], '0'], `${value}`);
+  }
+  assert.equal((await db.command({ checkMetadataConsistency: 1, cursor: { batchSize: 2 } })).ok, 1);
+  await assert.rejects(db.command({ checkMetadataConsistency: 2 }), code(9));
+  await assert.rejects(db.command({ checkMetadataConsistency: 1, checkIndexes: true }), code(238));
+  await assert.rejects(db.command({ checkMetadataConsistency: 1, nothing: true }), code(40415));
+});
+
+test('a partition that its node has lost is told by checkMetadataConsistency', async (t) => {
+  const directory = scratch(t);
+  const nodes = ['a', 'b'].flatMap((name) => ['--node', `${name}=rocksdb:${join(directory, name)}`]);
+  const life = async (deed) => {
+    const server = await Server.start(t, ['--dev', ...nodes]);
+    const client = await mongoClient(t, server.mongo);
+    const outcome = await deed(client.db('admin'), client);
+    await client.close();
+    await server.stop();
+    return outcome;
+  };
+  await life(async (admin, client) => {
+    await admin.command({ shardCollection: 'shop.c', key: { n: 1 } });
+    const [{ shard }] = await client.db('config').collection('chunks').find().toArray();
+    if (shard === 'b') await admin.command({ moveChunk: 'shop.c', find: { n: 1 }, to: 'a' });
+  });
+  cpSync(join(directory, 'b'), join(directory, 'saved'), { recursive: true });
+  await life((admin) => admin.command({ moveChunk: 'shop.c', find: { n: 1 }, to: 'b' }));
+  // the node comes back as it was before
+  rmSync(join(directory, 'b'), { recursive: true });
+  renameSync(join(directory, 'saved'), join(directory, 'b'));
+  const told = await life(async (admin) => {
+    const first = await admin.command({ checkMetadataConsistency: 1, cursor: { batchSize: 0 } });
+    const rest = await admin.command({ getMore: Long.fromValue(first.cursor.id), collection: first.cursor.ns.split('.').slice(1).join('.') });
+    return [...first.cursor.firstBatch, ...rest.cursor.nextBatch];
+  });
+  assert.deepEqual(told.map(({ type, details }) => [type, details.namespace, details.shard]), [['MissingLocalCollection', 'shop.c', 'b']]);
 });

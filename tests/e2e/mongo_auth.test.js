@@ -135,12 +135,17 @@ test('who guesses is slowed down over all its connections, and its account is no
   const { server, keys } = await keyed(t);
   const good = url(server, 'acme', keys.primary);
   const bad = url(server, 'acme', 'AAAA');
+  const beside = url(server, 'default', emulatorKey);
+  await (await mongoClient(t, beside)).close(); // known at this address
   const open = await mongoClient(t, good, { maxPoolSize: 1, minPoolSize: 1 });
   await open.db('shop').command({ ping: 1 });
   await assert.rejects(mongoClient(t, bad), { code: 18 });
   for (let i = 0; i < 60; i++) assert.equal(await guess(t, server, 'acme'), 18);
   // the address has used up its failures: not even the right key is looked at
   await assert.rejects(mongoClient(t, good), { code: 18 });
+  // who is known there, as many behind one address are, is not kept out by the others
+  await (await mongoClient(t, beside)).close();
+  await assert.rejects(mongoClient(t, url(server, 'nobody', 'AAAA')), { code: 18 });
   // who is in stays in
   assert.equal((await open.db('shop').command({ listCollections: 1 })).ok, 1);
 });

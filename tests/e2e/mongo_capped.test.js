@@ -123,6 +123,20 @@ test('convertToCapped and collMod bound what is there; what does not go together
   await session.abortTransaction();
 });
 
+test('a capped collection gets no partition key by another API either, and stays bounded', async (t) => {
+  const { server, db } = await mongo(t);
+  const log = await db.createCollection('log', { capped: true, size: 100_000, max: 3 });
+  await log.insertMany(range(0, 5).map((_id) => ({ _id, n: _id })));
+  const body = { partitionKey: { paths: ['/n'], kind: 'Hash', version: 2 } };
+  for (const dryRun of [true, false]) {
+    const { status, json } = await signed(server, 'POST', '/_orrery/containers/shop/log/rekey', { body: { ...body, dryRun } });
+    assert.equal(status, 501, JSON.stringify(json));
+    assert.match(json.message, /bounded/);
+  }
+  await log.insertOne({ _id: 5, n: 5 });
+  assert.deepEqual(await ids(log.find()), [3, 4, 5]);
+});
+
 test('the bound and the order hold across restarts and moves to another node', async (t) => {
   const directory = scratch(t);
   const nodes = ['a', 'b'].flatMap((name) => ['--node', `${name}=rocksdb:${join(directory, name)}`]);

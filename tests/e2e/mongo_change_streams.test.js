@@ -496,3 +496,132 @@ test('after kill -9 the changes that are told are those that are there, of trans
   }
   assert.ok([...times.values()].every((set) => set.size === 1), 'a transaction has one time');
 });
+
+const expanded = { showExpandedEvents: true };
+
+test('a collection that a transaction makes is told when it commits, before what is in it, and never if it does not', async (t) => {
+  const { client, db } = await mongo(t);
+  await db.createCollection('there');
+  const stream = await watch(t, db, [], expanded);
+  const session = client.startSession();
+  t.after(() => session.endSession());
+  session.startTransaction();
+  await db.collection('lost').insertOne({ _id: 1 }, { session });
+  await session.abortTransaction();
+  session.startTransaction();
+  await db.collection('made').insertOne({ _id: 1 }, { session });
+  await db.collection('there').insertOne({ _id: 'within' }, { session });
+  await db.collection('other').createIndex({ a: 1 }, { session });
+  await db.collection('there').insertOne({ _id: 'before' }); // told before: it commits first
+  await session.commitTransaction();
+  session.startTransaction();
+  await db.createCollection('empty', { session });
+  await session.commitTransaction();
+  await db.collection('there').insertOne({ _id: 'last' });
+  const events = [];
+  do events.push(await stream.next()); while (events.at(-1).documentKey?._id !== 'last');
+  const told = events.map(({ operationType, ns, documentKey }) => [operationType, ns.coll, documentKey?._id].join(' ').trim());
+  const [before, ...rest] = told;
+  assert.equal(before, 'insert there before');
+  assert.deepEqual(rest.slice(0, 3), ['create made', 'create other', 'createIndexes other']);
+  assert.deepEqual(rest.slice(3, 5).sort(), ['insert made 1', 'insert there within']);
+  assert.deepEqual(rest.slice(5), ['create empty', 'insert there last']);
+  assert.equal(new Set(events.slice(1, 6).map(({ clusterTime }) => clusterTime.toString())).size, 1);
+  // and whoever resumes in the middle of it goes on there
+  const again = await watch(t, db, [], { ...expanded, resumeAfter: events[2]._id });
+  assert.deepEqual((await take(again, 3)).map(({ operationType }) => operationType).sort(), ['createIndexes', 'insert', 'insert']);
+});
+
+test('a collection of a transaction that a crash has ended is told neither made nor dropped', async (t) => {
+  const args = ['--dev', '--node', `local=rocksdb:${join(scratch(t), 'node')}`];
+  const first = await Server.start(t, args);
+  const client = await mongoClient(t, first.mongo);
+  await client.db('shop').createCollection('there');
+  const stream = await watch(t, client.db('shop'), [], expanded);
+  const token = stream.resumeToken;
+  await stream.close();
+  const session = client.startSession();
+  session.startTransaction();
+  await client.db('shop').collection('lost').insertOne({ _id: 1 }, { session });
+  await first.stop('SIGKILL');
+  await client.close(true);
+  const second = await Server.start(t, args);
+  const db = (await mongoClient(t, second.mongo)).db('shop');
+  await db.collection('there').insertOne({ _id: 'last' });
+  const [event] = await take(await watch(t, db, [], { ...expanded, resumeAfter: token }), 1);
+  assert.deepEqual([event.operationType, event.documentKey], ['insert', { _id: 'last' }]);
+});
+
+test('a stream that stands before what a removed node took along is told so', async (t) => {
+  const { server, client, db } = await mongo(t, ['--node', 'a=memory:', '--node', 'b=memory:']);
+  const admin = client.db('admin');
+  await admin.command({ shardCollection: 'shop.c', key: { n: 1 } });
+  const config = client.db('config');
+  const [{ shard }] = await config.collection('chunks').find().toArray();
+  if (shard === 'a') await admin.command({ moveChunk: 'shop.c', find: { n: 1 }, to: 'b' }); // the root, a, stays
+  const c = db.collection('c');
+  const stream = await watch(t, c);
+  const old = stream.resumeToken;
+  await c.insertOne({ _id: 1, n: 1 });
+  await c.insertOne({ _id: 2, n: 1 });
+  const [first, second] = await take(stream, 2);
+  await stream.close();
+  await admin.command({ moveChunk: 'shop.c', find: { n: 1 }, to: 'a' });
+  const idle = await watch(t, c); // behind all of it
+  const drained = await orrery(['node', 'drain', 'b', '--endpoint', server.url, '--dev', '--wait']);
+  await server.until(async () => (await orrery(['node', 'remove', 'b', '--endpoint', server.url, '--dev'])).code === 0);
+  assert.ok(drained);
+  for (const token of [old, first._id, second._id])
+    await assert.rejects(c.watch([], { resumeAfter: token }).next(), { code: 286 });
+  await c.insertOne({ _id: 3, n: 1 });
+  assert.equal((await idle.next()).documentKey._id, 3);
+  const fresh = await watch(t, c);
+  await c.insertOne({ _id: 4, n: 1 });
+  assert.equal((await fresh.next()).documentKey._id, 4);
+});
+
+test('$changeStreamSplitLargeEvent tells an event above 16 MiB in fragments, and goes on behind any of them', async (t) => {
+  const { db } = await mongo(t);
+  const c = await db.createCollection('c', { changeStreamPreAndPostImages: { enabled: true } });
+  const options = { fullDocument: 'required', fullDocumentBeforeChange: 'required' };
+  const split = [{ $changeStreamSplitLargeEvent: {} }];
+  const stream = await watch(t, c, split, options);
+  const plain = await watch(t, c, [], options);
+  const shaped = await watch(t, c, [{ $match: { operationType: 'update' } }, { $project: { fullDocument: 0 } }, ...split], options);
+  const text = (letter) => letter.repeat(15 * 1024 * 1024);
+  await c.insertOne({ _id: 1, text: text('a') });
+  await c.updateOne({ _id: 1 }, { $set: { text: text('b') } });
+  await c.updateOne({ _id: 1 }, { $set: { text: 'short' } });
+  const events = await take(stream, 5);
+  assert.deepEqual(events.map(({ operationType, splitEvent }) => [operationType, splitEvent?.fragment, splitEvent?.of]),
+    [['insert', undefined, undefined], ['update', 1, 3], [undefined, 2, 3], [undefined, 3, 3], ['update', undefined, undefined]]);
+  const [, one, two, three, last] = events;
+  const whole = Object.assign({}, one, two, three);
+  assert.equal(whole.fullDocumentBeforeChange.text, text('a'));
+  assert.equal(whole.fullDocument.text, text('b'));
+  assert.equal(whole.updateDescription.updatedFields.text, text('b'));
+  assert.deepEqual([whole.ns, whole.documentKey], [{ db: 'shop', coll: 'c' }, { _id: 1 }]);
+  const tokens = events.map(({ _id }) => _id._data);
+  assert.deepEqual([...tokens].sort(), tokens);
+  // a stream begins again behind each fragment
+  for (const [i, rest] of [[1, 3], [2, 2], [3, 1]]) {
+    const again = await watch(t, c, split, { ...options, resumeAfter: events[i]._id });
+    const followed = await take(again, rest);
+    assert.deepEqual(followed.map(({ _id }) => _id._data), tokens.slice(i + 1), `${i}`);
+    await again.close();
+  }
+  // what a projection leaves is not too large for one of them, nor are others split
+  const small = await take(shaped, 3);
+  assert.deepEqual(small.map(({ splitEvent }) => splitEvent?.of), [2, 2, undefined]);
+  assert.ok(last.fullDocumentBeforeChange.text.length > 1000);
+  // without the stage it is an error, as is a place or a specification that is wrong
+  assert.equal((await plain.next()).operationType, 'insert');
+  await assert.rejects(plain.next(), { code: 10334 });
+  const aggregate = (...stages) => db.command({ aggregate: 'c', pipeline: stages, cursor: {} });
+  await assert.rejects(aggregate({ $changeStream: {} }, { $changeStreamSplitLargeEvent: {} }, { $match: {} }), { code: 7182802 });
+  await assert.rejects(aggregate({ $changeStream: {} }, { $changeStreamSplitLargeEvent: { a: 1 } }), { code: 7182800 });
+  await assert.rejects(aggregate({ $changeStream: { resumeAfter: one._id } }), { code: 7182801 });
+  await assert.rejects(aggregate({ $changeStreamSplitLargeEvent: {} }), { code: 20 });
+  for (const bad of [one._id._data.slice(0, -2), `${one._id._data}00`, `${tokens[0]}00000001`, `${one._id._data.slice(0, -8)}00000000`])
+    await assert.rejects(aggregate({ $changeStream: { resumeAfter: { _data: bad } } }, { $changeStreamSplitLargeEvent: {} }), { code: 260 });
+});

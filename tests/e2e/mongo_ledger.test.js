@@ -52,7 +52,7 @@ const examples = {
   getShardVersion: { value: 'ledger.sharded' }, balancerCollectionStatus: { value: 'ledger.sharded' },
   addShardToZone: { value: 'local', body: { zone: 'z' } }, removeShardFromZone: { value: 'local', body: { zone: 'z' } },
   updateZoneKeyRange: { value: 'ledger.sharded', body: { min: { b: new MinKey(), c: new MinKey() }, max: { b: new MaxKey(), c: new MaxKey() }, zone: null } },
-  customAction: { value: 'GetDatabase' },
+  customAction: { value: 'GetDatabase' }, checkMetadataConsistency: { value: 'c' },
   configureFailPoint: { code: 59 },
   commitTransaction: { code: 251 }, abortTransaction: { code: 251 },
   logout: { last: true },

@@ -156,6 +156,17 @@ test('a snapshot that is not held, or would be written, is refused', async (t) =
   assert.deepEqual(await db.listCollections({}, { nameOnly: true }).toArray().then((all) => all.map(({ name }) => name)), ['c']);
 });
 
+test('$listSessions lists the same where MongoDB keeps them', async (t) => {
+  const { client } = await mongo(t);
+  const session = client.startSession();
+  t.after(() => session.endSession());
+  await client.db('shop').collection('c').insertOne({ _id: 1 }, { session });
+  const rows = await client.db('config').collection('system.sessions').aggregate([{ $listSessions: {} }], { session }).toArray();
+  assert.ok(rows.some(({ _id }) => _id.id.toString('hex') === session.id.id.toString('hex')));
+  await assert.rejects(client.db('config').collection('system.sessions').aggregate([{ $listSessions: { allUsers: true } }]).toArray(), { code: 238 });
+  await assert.rejects(client.db('shop').collection('c').aggregate([{ $listSessions: {} }]).toArray(), { code: 73 });
+});
+
 test('$listLocalSessions lists the sessions of whoever asks that have numbered writes, and its own', async (t) => {
   const { server, client } = await mongo(t);
   const admin = client.db('admin');

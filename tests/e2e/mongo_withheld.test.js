@@ -5,6 +5,7 @@ import test from 'node:test';
 import { CosmosClient } from '@azure/cosmos';
 import { mongoClient } from './mongo.js';
 import { emulatorKey, scratch, Server } from './server.js';
+import { signed } from './rest.js';
 
 async function started(t, path) {
   const server = await Server.start(t, ['--dev', '--node', `local=rocksdb:${join(path, 'node')}`]);
@@ -17,13 +18,19 @@ async function started(t, path) {
 const idsOf = async (database) => (await database.containers.readAll().fetchAll()).resources.map(({ id }) => id).sort();
 const names = async (db) => (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name).sort();
 
+// As the operator sees them.
+async function listed(server) {
+  const { json } = await signed(server, 'GET', '/_orrery/databases');
+  return json.databases.find(({ id }) => id === 'shop').containers.map(({ id }) => id).sort();
+}
+
 async function killed(server) {
   server.process.kill('SIGKILL');
   await server.ended;
 }
 
 test('a collection of an open transaction is seen by no other client of any API before the commit', async (t) => {
-  const { client, db, cosmos } = await started(t, scratch(t));
+  const { server, client, db, cosmos } = await started(t, scratch(t));
   await db.createCollection('there');
   const session = client.startSession();
   t.after(() => session.endSession());
@@ -31,6 +38,7 @@ test('a collection of an open transaction is seen by no other client of any API 
   await db.collection('made').insertOne({ _id: 1 }, { session });
   assert.deepEqual(await names(db), ['there']);
   assert.deepEqual(await idsOf(cosmos), ['there']);
+  assert.deepEqual(await listed(server), ['there']);
   await assert.rejects(cosmos.container('made').read(), { code: 404 });
   await assert.rejects(cosmos.container('made').item('1', undefined).read(), { code: 404 });
   await assert.rejects(cosmos.container('made').delete(), { code: 404 });
@@ -38,6 +46,7 @@ test('a collection of an open transaction is seen by no other client of any API 
   assert.equal(await db.collection('made').countDocuments({}, { session }), 1);
   await session.commitTransaction();
   assert.deepEqual(await idsOf(cosmos), ['made', 'there']);
+  assert.deepEqual(await listed(server), ['made', 'there']);
   assert.deepEqual(await names(db), ['made', 'there']);
 
   session.startTransaction();

@@ -38,7 +38,8 @@ int graph_bench_setup(void **state)
                                               .workers = net_workers_new(&workers),
                                               .queries = front_queries_new(&limits),
                                               .query_threads = 4};
-    bench->call = (struct front_call){.services = &bench->services, .cancelled = &bench->cancelled};
+    bench->call = (struct front_call){
+        .services = &bench->services, .cancelled = &bench->cancelled, .may_block = true};
     bench->heap = gremlin_heap_new(&(struct gremlin_heap_options){0});
     *state = bench;
     return 0;

@@ -4,6 +4,7 @@
 
 #include "catalogue/container_usage.h"
 #include "catalogue/shares.h"
+#include "catalogue/withheld.h"
 #include "definition/strategy.h"
 #include "document/bson.h"
 #include "document/json.h"
@@ -44,6 +45,7 @@ static void container_line(struct admin_call *call, const struct container *cont
 static void database_append(struct admin_call *call, const struct database *database)
 {
     struct buf *out = &call->body;
+    size_t shown = 0;
 
     BUF_APPEND(out, "{");
     admin_text(out, "id", database_info(database)->id);
@@ -52,9 +54,15 @@ static void database_append(struct admin_call *call, const struct database *data
         admin_offer_append(call, database_offer(database));
     BUF_APPEND(out, ",\"containers\":[");
     for (size_t i = 0; i < database_container_count(database); i++) {
-        if (i)
+        const struct container *container = database_container(database, i);
+        const struct catalogue_name name = {call->account.id, database_info(database)->id,
+                                            container_info(container)->id};
+
+        if (catalogue_is_withheld(call->services->catalogue, &name))
+            continue; /* of a transaction that is still open */
+        if (shown++)
             BUF_APPEND(out, ",");
-        container_line(call, database_container(database, i));
+        container_line(call, container);
     }
     BUF_APPEND(out, "]}");
 }

@@ -676,6 +676,7 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
     if (wish->counted && !index_count(&c, &access))
         return false;
     access.exact = is_exact(&c, &access);
+    access.work = filter->work;
     access.weighed = c.uses.list;
     access.weighed_count = c.uses.count;
     *ret_access = access;

@@ -87,8 +87,9 @@ struct query_access {
     const struct query_index_use *index;
     const struct query_index_use *second; /* entries must be in both; NULL: in the first */
     bool backwards;
-    bool ordered; /* hits come in the order of the plan */
-    bool exact;   /* the filter is true for all hits: it need not be looked at */
+    bool ordered;  /* hits come in the order of the plan */
+    bool exact;    /* the filter is true for all hits: it need not be looked at */
+    uint64_t work; /* that choosing took besides reading, in units of evaluation */
 
     /* For explanations: what was weighed, and paths that have no index. */
     const struct query_index_use *weighed;

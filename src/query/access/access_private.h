@@ -38,6 +38,7 @@ struct query_filter {
     const uint64_t *arrays;     /* INDEX_PARTS_MAX for each definition besides; NULL: not looked */
     struct slice hint;          /* no other index than this one; data NULL: any */
     struct cursor_range bounds; /* of its entries, those that are wanted; data NULL: all */
+    uint64_t work;              /* that looking for indexes took, in units of evaluation */
     bool failed;                /* looking failed: */
     struct error error;
 };

@@ -8,6 +8,12 @@
 #include "index/policy.h"
 #include "search/shape.h"
 
+enum {
+    REGIONS_MAX = 2, /* of a filter that are looked at: a figure may take milliseconds to cover */
+    REGION_WORK = 2000, /* units for one */
+    POSITION_WORK = 64, /* and for each of its positions */
+};
+
 /* The index that has the figures at a path of all items, those too that an older policy made the
  * entries of. */
 static const struct index_definition *spatial_at(const struct item_space *space,
@@ -29,8 +35,9 @@ static const struct index_definition *spatial_at(const struct item_space *space,
 
 /* False: the figure is none, so nothing is found there by whoever looks. */
 static bool region_ranges(const struct query_region *region, const struct index_spatial *spatial,
-                          struct arena *arena, struct query_ranges *ret_ranges)
+                          struct query_filter *filter, struct query_ranges *ret_ranges)
 {
+    struct arena *arena = filter->arena;
     CLEANUP(search_shape_free) struct search_shape *shape = NULL;
     struct search_cell_range *cells =
         ARENA_ARRAY(arena, struct search_cell_range, SEARCH_RANGES_MAX);
@@ -42,6 +49,7 @@ static bool region_ranges(const struct query_region *region, const struct index_
     if (region->figure->type != DOCUMENT_OBJECT ||
         !search_figure_read(region->figure, &region->rules, arena, &figure, &reason))
         return false;
+    filter->work += REGION_WORK + POSITION_WORK * figure.position_count;
     shape = search_shape_new(&figure, &reason);
     if (!shape)
         return false;
@@ -64,8 +72,9 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
                              struct query_index_uses *uses)
 {
     const struct query_conditions *conditions = query_filter_in(filter, query_paths_order(space));
+    size_t regions = 0;
 
-    for (size_t i = 0; i < conditions->part_count; i++) {
+    for (size_t i = 0; i < conditions->part_count && regions < REGIONS_MAX; i++) {
         const struct query_condition *part = &conditions->parts[i];
         const struct index_definition *definition;
         struct query_index_use *use;
@@ -74,8 +83,10 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
         if (!part->region)
             continue;
         definition = spatial_at(space, &part->path);
-        if (!definition || definition->spatial->rules.surface != part->region->rules.surface ||
-            !region_ranges(part->region, definition->spatial, filter->arena, &ranges))
+        if (!definition || definition->spatial->rules.surface != part->region->rules.surface)
+            continue;
+        regions++;
+        if (!region_ranges(part->region, definition->spatial, filter, &ranges))
             continue;
         use = query_index_use_add(uses, filter->arena);
         use->prefix = index_spatial_prefix(&part->path, filter->arena);

@@ -38,6 +38,7 @@ struct query_function {
     /* What must be so where the result is a number of at most `most`. NULL: nothing is known. */
     const struct query_implied *(*imply_most)(const struct query_operand *operands, size_t count,
                                               double most, const struct query_implying *implying);
+    bool costly;         /* costs more than its arguments have bytes: not for event loops */
     bool takes_language; /* its first argument is the language of the path that follows, which
                             compilers put there */
     const struct query_function *in_plane; /* the same where coordinates are in a plane; NULL: it

@@ -188,26 +188,30 @@ static const struct query_implied *plane_near(const struct query_operand *operan
     return most < 0 ? query_implied_never(implying) : near(operands, &plane, most, implying);
 }
 
+#define SPATIAL(text, count, surface, function, ...)                                               \
+    {                                                                                              \
+        .name = text, .arguments_min = count, .arguments_max = count, .stability = QUERY_STABLE,   \
+        .evaluate = surface##_##function, .costly = true, __VA_ARGS__                              \
+    }
+
 static const struct query_function plane_functions[] = {
-    {"ST_AREA", 1, 1, false, QUERY_STABLE, plane_area},
-    {"ST_DISTANCE", 2, 2, false, QUERY_STABLE, plane_distance, .imply_most = plane_near},
-    {"ST_INTERSECTS", 2, 2, false, QUERY_STABLE, plane_intersects, plane_touch},
-    {"ST_ISVALID", 1, 1, false, QUERY_STABLE, plane_is_valid},
-    {"ST_ISVALIDDETAILED", 1, 1, false, QUERY_STABLE, plane_is_valid_detailed},
-    {"ST_WITHIN", 2, 2, false, QUERY_STABLE, plane_within, plane_touch},
+    SPATIAL("ST_AREA", 1, plane, area),
+    SPATIAL("ST_DISTANCE", 2, plane, distance, .imply_most = plane_near),
+    SPATIAL("ST_INTERSECTS", 2, plane, intersects, .imply = plane_touch),
+    SPATIAL("ST_ISVALID", 1, plane, is_valid),
+    SPATIAL("ST_ISVALIDDETAILED", 1, plane, is_valid_detailed),
+    SPATIAL("ST_WITHIN", 2, plane, within, .imply = plane_touch),
 };
 
+#define IN_PLANE(at) .in_plane = &plane_functions[at]
+
 static const struct query_function functions[] = {
-    {"ST_AREA", 1, 1, false, QUERY_STABLE, earth_area, .in_plane = &plane_functions[0]},
-    {"ST_DISTANCE", 2, 2, false, QUERY_STABLE, earth_distance, .imply_most = earth_near,
-     .in_plane = &plane_functions[1]},
-    {"ST_INTERSECTS", 2, 2, false, QUERY_STABLE, earth_intersects, earth_touch,
-     .in_plane = &plane_functions[2]},
-    {"ST_ISVALID", 1, 1, false, QUERY_STABLE, earth_is_valid, .in_plane = &plane_functions[3]},
-    {"ST_ISVALIDDETAILED", 1, 1, false, QUERY_STABLE, earth_is_valid_detailed,
-     .in_plane = &plane_functions[4]},
-    {"ST_WITHIN", 2, 2, false, QUERY_STABLE, earth_within, earth_touch,
-     .in_plane = &plane_functions[5]},
+    SPATIAL("ST_AREA", 1, earth, area, IN_PLANE(0)),
+    SPATIAL("ST_DISTANCE", 2, earth, distance, .imply_most = earth_near, IN_PLANE(1)),
+    SPATIAL("ST_INTERSECTS", 2, earth, intersects, .imply = earth_touch, IN_PLANE(2)),
+    SPATIAL("ST_ISVALID", 1, earth, is_valid, IN_PLANE(3)),
+    SPATIAL("ST_ISVALIDDETAILED", 1, earth, is_valid_detailed, IN_PLANE(4)),
+    SPATIAL("ST_WITHIN", 2, earth, within, .imply = earth_touch, IN_PLANE(5)),
 };
 
 const struct query_function_family query_functions_spatial = {functions, ARRAY_LEN(functions)};

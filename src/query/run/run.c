@@ -735,7 +735,8 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     };
 
     if (!query_order_check(run->plan, run->request, run->arena, &run->rules, err) ||
-        !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err))
+        !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err) ||
+        !query_work(&run->context, run->access.work, err))
         return false;
     if (!run->request->continuation.len && !run->request->is_short)
         indexes_tell(run);

@@ -123,6 +123,16 @@ static bool joined_rows_take(struct query_run_state *run, query_row_taker taker,
     return true;
 }
 
+/* What it takes to find the entries of an item again; figures are covered by cells for it. */
+static uint64_t entries_work(const struct query_run_state *run)
+{
+    enum { ENTRIES_WORK = 16, SPATIAL_BYTE_WORK = 2 };
+
+    return ENTRIES_WORK + (run->access.index->definition->spatial
+                               ? SPATIAL_BYTE_WORK * run->hit->item.document.len
+                               : 0);
+}
+
 static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *ret_stop,
                      struct error *err)
 {
@@ -132,7 +142,7 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
     if (run->access.index && run->access.index->repeats) {
         if (!query_entry_is_first(run->access.index, run->access.backwards, run->hit->item.document,
                                   run->hit->place.key, run->row_arena, &holds, err) ||
-            !query_work(&run->context, 16, err))
+            !query_work(&run->context, entries_work(run), err))
             return false;
         if (!holds)
             return true;

@@ -16,8 +16,11 @@ static bool kind_is_short(const struct query_expression *expression)
         &query_kind_conditional, &query_kind_coalesce,
     };
 
-    if (expression->kind == &query_kind_call)
-        return ((const struct query_call *)expression)->function->imply != NULL;
+    if (expression->kind == &query_kind_call) {
+        const struct query_function *function = ((const struct query_call *)expression)->function;
+
+        return function->imply && !function->costly;
+    }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (expression->kind == kinds[i])
             return true;

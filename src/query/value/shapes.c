@@ -6,7 +6,8 @@
 
 enum {
     KEPT = 4,
-    MAKE_WORK = 32, /* units for each position: edges are sorted into cells, and tried for crossing
+    SHAPE_WORK = 1000, /* units for one that is no point */
+    MAKE_WORK = 32,    /* and for each position: edges are sorted into cells, and tried for crossing
                        each other */
 };
 
@@ -80,7 +81,8 @@ static bool kept_make(struct kept *kept, struct query_context *context,
         return false;
     if (!search_figure_read(value, rules, arena, &figure, &kept->reason))
         return true;
-    if (figure.position_count > 1 && !query_work(context, MAKE_WORK * figure.position_count, err))
+    if (figure.position_count > 1 &&
+        !query_work(context, SHAPE_WORK + MAKE_WORK * figure.position_count, err))
         return false;
     kept->shape = search_shape_new(&figure, &kept->reason);
     return true;

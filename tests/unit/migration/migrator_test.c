@@ -42,6 +42,50 @@ static void a_split_keeps_every_item_and_everything_about_it(void **state)
     item_expect(fixture, 150, "b");
 }
 
+static void what_is_tried_out_is_what_is_done_then(void **state)
+{
+    struct fixture *fixture = *state;
+    CLEANUP(container_unref) struct container *before = NULL;
+    CLEANUP(container_unref) struct container *now = NULL;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
+    CLEANUP(migration_unref) struct migration *again = NULL;
+    const struct partition_span *targets, *same, *spans;
+    size_t count, same_count;
+    struct error err;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 200, "a");
+    before = opened(fixture);
+    spans = partition_map_spans(container_map(before), &count);
+    assert_ok(migrator_split_plan(fixture->migrator, before, spans[0].id, 3, &plan, &err), &err);
+    assert_ok(migrator_split_plan(fixture->migrator, before, spans[0].id, 3, &again, &err), &err);
+    assert_false(migrator_split_plan(fixture->migrator, before, 999, 3, &again, &err));
+    assert_int_equal(err.code, ERROR_PARTITION_UNKNOWN);
+    targets = migration_targets(plan, &count);
+    same = migration_targets(again, &same_count);
+    assert_int_equal(count, 3);
+    assert_int_equal(same_count, 3);
+    assert_int_equal(same[0].id, targets[0].id); /* no id was taken */
+    now = opened(fixture);
+    assert_null(container_migration(now));
+    assert_int_equal(partition_map_version(container_map(now)),
+                     partition_map_version(container_map(before)));
+    container_unref(TAKE(now));
+    container_unref(TAKE(before));
+
+    split(fixture, 0, 3);
+    settle(fixture);
+    verify(fixture, 200);
+    now = opened(fixture);
+    spans = partition_map_spans(container_map(now), &count);
+    assert_int_equal(count, 3);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(slice_equal(spans[i].min, targets[i].min));
+        assert_true(slice_equal(spans[i].max, targets[i].max));
+        assert_int_equal(spans[i].id, targets[i].id);
+    }
+}
+
 static void writes_during_the_copy_arrive_too(void **state)
 {
     struct fixture *fixture = *state;
@@ -659,6 +703,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_split_keeps_every_item_and_everything_about_it, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_is_tried_out_is_what_is_done_then, setup, teardown),
         cmocka_unit_test_setup_teardown(writes_during_the_copy_arrive_too, setup, teardown),
         cmocka_unit_test_setup_teardown(partitions_of_any_shares_are_merged_into_one, setup,
                                         teardown),

@@ -39,6 +39,8 @@ static void requests_are_counted_by_container_operation_and_status(void **state 
     assert_int_equal(counts.bytes_in, 3);
     assert_int_equal(counts.bytes_out, 6);
     assert_int_equal(counts.time_us, 210);
+    assert_int_equal(counts.operation_us[OBSERVED_READ], 210);
+    assert_int_equal(counts.operation_us[OBSERVED_QUERY], 0);
     assert_int_equal(figures_errors(figures, ERROR_TOO_MANY_REQUESTS), 1);
 }
 

@@ -235,6 +235,54 @@ static void what_is_older_than_the_retention_goes_and_is_marked(void **state UNU
     node_close(&node);
 }
 
+/* Its own records are not counted as removed by it. */
+static void what_went_with_another_node_is_marked_too(void **state UNUSED)
+{
+    const struct history_limits limits = {.retention_ms = 1000000};
+    struct node node;
+    struct error err;
+    struct history_size before, after;
+    uint64_t mark, first, last;
+    bool removed;
+
+    wall_now = 2000000;
+    node_open(&node);
+    assert_ok(history_last(node.engine, &last, &err), &err);
+    assert_int_equal(last, 0);
+    first = tell(&node, SLICE(""));
+    assert_ok(history_last(node.engine, &last, &err), &err);
+    assert_true(last == first);
+    assert_ok(history_size(node.engine, &before, &err), &err);
+    assert_ok(history_gap(node.engine, node.commit, first + 5, &err), &err);
+    assert_ok(history_gap(node.engine, node.commit, first + 2, &err),
+              &err); /* it never goes back */
+    assert_ok(history_mark(node.engine, &mark, &err), &err);
+    assert_true(mark == first + 5);
+    assert_ok(history_trim(node.engine, node.commit, &limits, wall_now, &removed, &err), &err);
+    assert_false(removed);
+    assert_ok(history_size(node.engine, &after, &err), &err);
+    assert_int_equal(after.records, before.records);
+    assert_int_equal(records_count(&node), 1);
+    node_close(&node);
+}
+
+static void who_looks_is_woken_without_a_commit(void **state UNUSED)
+{
+    struct node node;
+    int calls = 0;
+    uint64_t before, passed;
+
+    node_open(&node);
+    commit_clock_listen(node.times, calls_count, &calls);
+    before = commit_clock_settled(node.times);
+    passed = commit_clock_pass(node.times);
+    assert_true(passed > before && commit_clock_settled(node.times) >= passed);
+    commit_clock_look(node.times);
+    assert_int_equal(calls, 1);
+    commit_clock_listen(node.times, NULL, NULL);
+    node_close(&node);
+}
+
 static void what_is_too_much_makes_way_oldest_first(void **state UNUSED)
 {
     static const uint8_t kilobyte[1024];
@@ -271,6 +319,8 @@ int main(void)
         cmocka_unit_test(what_is_noted_is_known_by_container_database_and_account),
         cmocka_unit_test(who_listens_is_told_of_every_group_with_changes),
         cmocka_unit_test(what_is_older_than_the_retention_goes_and_is_marked),
+        cmocka_unit_test(what_went_with_another_node_is_marked_too),
+        cmocka_unit_test(who_looks_is_woken_without_a_commit),
         cmocka_unit_test(what_is_too_much_makes_way_oldest_first),
     };
 

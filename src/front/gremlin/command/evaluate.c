@@ -180,6 +180,16 @@ static bool timeout_take(struct gremlin_evaluation *e, const struct gremlin_trav
     return true;
 }
 
+/* May the loop run it? How long one takes is also a matter of the graph. */
+static bool loop_may_try(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal)
+{
+    if (!gremlin_traversal_is_short(traversal, &e->kind))
+        return false;
+    e->kind += gremlin_graph_number(e->graph);
+    e->tried = front_queries_may_try(e->call->services->queries, e->kind);
+    return e->tried;
+}
+
 /* g.with('consistencyLevel', 'Eventual'): this traversal does with less than the account's. */
 static bool level_take(const struct gremlin_evaluation *e,
                        const struct gremlin_traversal *traversal, enum item_level *ret_level,
@@ -200,16 +210,6 @@ static bool level_take(const struct gremlin_evaluation *e,
             return false;
     }
     return true;
-}
-
-/* May the loop run it? How long one takes is also a matter of the graph. */
-static bool loop_may_try(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal)
-{
-    if (!gremlin_traversal_is_short(traversal, &e->kind))
-        return false;
-    e->kind += gremlin_graph_number(e->graph);
-    e->tried = front_queries_may_try(e->call->services->queries, e->kind);
-    return e->tried;
 }
 
 static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
@@ -245,7 +245,7 @@ static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_travers
         return view_bound_cold(err);
     e->holding = !e->send || e->holding || gremlin_traversal_writes(traversal) ||
                  gremlin_graph_is_written(e->graph);
-    /* Standbys are asked by calls that may wait for them; on a loop their nodes are cold. */
+    /* a loop waits for no standby: what it has at hand is the primary's */
     if (e->call->may_block && !e->call->primary && !gremlin_traversal_writes(traversal) &&
         !gremlin_graph_is_written(e->graph)) {
         struct item_reading_options reading =

@@ -64,17 +64,17 @@ CLEANUP_FN(struct gremlin_graph *, gremlin_graph_free)
  * none, between two requests of a session. Before anything is read. */
 void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call);
 
-/* What only reads, and is no part of a transaction, may be answered by standbys (item/reading.h)
- * until gremlin_graph_look_away, with nothing of it under way by then. */
-void gremlin_graph_look(struct gremlin_graph *graph, const struct item_reading_options *options);
-void gremlin_graph_look_away(struct gremlin_graph *graph);
-
 /* On an event loop (a call that may not block) the requests of a graph share these bounds, beyond
  * which, as with whatever is not in memory, reading is ERROR_COLD. What was read by then is paid
  * for: a graph that begins anew is told how many of its first reads were, which are not charged
  * again. */
 enum { GREMLIN_SHORT_STEPS = 600, GREMLIN_SHORT_BYTES = 64 * 1024 };
 void gremlin_graph_set_paid(struct gremlin_graph *graph, uint64_t reads);
+
+/* What only reads, and is no part of a transaction, may be answered by standbys (item/reading.h)
+ * until gremlin_graph_look_away, with nothing of it under way by then. */
+void gremlin_graph_look(struct gremlin_graph *graph, const struct item_reading_options *options);
+void gremlin_graph_look_away(struct gremlin_graph *graph);
 
 /* The request is going to write: everything is read at one moment from now on, that of the
  * transaction it will commit, so that nothing it relies on is of another one. */

@@ -4,14 +4,26 @@
  * An address has MONGO_ATTEMPTS_ADDRESS failures, and gets one back every few seconds; addresses of
  * IPv6 count by their first 64 bits, loopback counts too. A name has MONGO_ATTEMPTS_NAME over all
  * addresses; when those are used up, only addresses that have failed lately are refused, so that
- * nobody can lock others out of their accounts from afar. A table of a fixed size without locks:
- * two that share a place share their failures. Any thread. */
+ * nobody can lock others out of their accounts from afar.
+ *
+ * Many share an address. So a name that has succeeded from an address within a day is *known* there
+ * and has MONGO_ATTEMPTS_PAIR failures of its own, whatever others at that address do. Success
+ * makes up for failures of the same name alone: who has an account cannot guess at others between
+ * two logins of its own.
+ *
+ * Tables of a fixed size without locks: two that share a place share their failures. Any thread. */
 #pragma once
 
 #include "base/slice.h"
 #include "net/address.h"
 
-enum { MONGO_ATTEMPTS_ADDRESS = 50, MONGO_ATTEMPTS_NAME = 500, MONGO_ATTEMPTS_BACK_MS = 2000 };
+enum {
+    MONGO_ATTEMPTS_ADDRESS = 50,
+    MONGO_ATTEMPTS_NAME = 500,
+    MONGO_ATTEMPTS_PAIR = 10,
+    MONGO_ATTEMPTS_BACK_MS = 2000,
+    MONGO_ATTEMPTS_KNOWN_MS = 24 * 3600 * 1000,
+};
 
 struct mongo_attempts; /* opaque, owned */
 
@@ -27,5 +39,6 @@ bool mongo_attempts_allow(struct mongo_attempts *attempts, const struct net_addr
 void mongo_attempts_failed(struct mongo_attempts *attempts, const struct net_address *address,
                            struct slice name, int64_t now_ms);
 
-/* It has succeeded: the failures of its address are forgotten. */
-void mongo_attempts_succeeded(struct mongo_attempts *attempts, const struct net_address *address);
+/* It has succeeded: it is known there, and its failures from there are forgotten. */
+void mongo_attempts_succeeded(struct mongo_attempts *attempts, const struct net_address *address,
+                              struct slice name, int64_t now_ms);

@@ -285,9 +285,11 @@ static const uint8_t monitor_cluster[] = {A(CONN_POOL_STATS),
                                           A(HOST_INFO),
                                           A(INPROG),
                                           A(LIST_DATABASES),
+                                          A(LIST_SAMPLED),
                                           A(LIST_SESSIONS),
                                           A(LIST_SHARDS),
                                           A(NETSTAT),
+                                          A(QUERY_STATS),
                                           A(REPL_SET_GET_CONFIG),
                                           A(REPL_SET_GET_STATUS),
                                           A(SERVER_STATUS),
@@ -299,7 +301,8 @@ static const uint8_t manager_cluster[] = {
     A(ADD_SHARD),           A(APPEND_OPLOG_NOTE),   A(APPLICATION_MESSAGE),   A(CLEANUP_ORPHANED),
     A(FLUSH_ROUTER),        A(GET_DEFAULT_CONCERN), A(LIST_SESSIONS),         A(LIST_SHARDS),
     A(REMOVE_SHARD),        A(REPL_SET_CONFIGURE),  A(REPL_SET_GET_CONFIG),   A(SET_COMPATIBILITY),
-    A(REPL_SET_GET_STATUS), A(SET_DEFAULT_CONCERN), A(REPL_SET_STATE_CHANGE), A(SHARDING_STATE)};
+    A(REPL_SET_GET_STATUS), A(SET_DEFAULT_CONCERN), A(REPL_SET_STATE_CHANGE), A(SHARDING_STATE),
+    A(CHECK_METADATA)};
 static const uint8_t manager_any[] = {A(ANALYZE_SHARD_KEY), A(CLEAR_JUMBO), A(CONFIGURE_ANALYZER),
                                       A(ENABLE_SHARDING),   A(MOVE_CHUNK),  A(RESHARD),
                                       A(REFINE_SHARD_KEY),  A(SPLIT_CHUNK), A(SPLIT_VECTOR)};

@@ -128,6 +128,53 @@ static bool is_linearizable(const struct mongo_call *call)
            level.type == DOCUMENT_STRING && slice_equal(level.text, SLICE("linearizable"));
 }
 
+/* [{$documents: {$literal: rows}}] */
+static struct slice documents_pipeline(const struct mongo_rows *rows, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf out;
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t pipeline, stage, documents, list;
+
+    buf_init(&out, 2 * MONGO_ROWS_BYTES_MAX);
+    pipeline = document_begin(&out);
+    stage = document_append_object_begin(&out, SLICE("0"));
+    documents = document_append_object_begin(&out, SLICE("$documents"));
+    list = document_append_array_begin(&out, SLICE("$literal"));
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct document_value row = document_object(rows->list[i]);
+
+        document_append(&out, document_index_key((uint32_t)i, text), &row);
+    }
+    document_end(&out, list);
+    document_end(&out, documents);
+    document_end(&out, stage);
+    document_end(&out, pipeline);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+bool mongo_rows_answer(struct mongo_call *call, const struct mongo_rows *rows,
+                       struct slice batch_options, struct error *err)
+{
+    CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = NULL;
+    const struct mongo_namespace name = {call->message.database, SLICE("$cmd.aggregate")};
+    const struct mongo_collection none = {0};
+    struct mongo_pipeline_options options = {.database = name.database};
+    struct mongo_batch_terms terms = {0};
+    struct mongo_pipeline pipeline;
+    struct query_build build;
+
+    if (batch_options.data && !batch_read(batch_options, &terms, err))
+        return false;
+    cursor = mongo_cursor_new(call, &name);
+    build = (struct query_build){
+        .arena = cursor->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
+    if (!mongo_pipeline_compile(documents_pipeline(rows, cursor->arena), &options, &build,
+                                &pipeline, err))
+        return false;
+    cursor->reading.plan = pipeline.plan;
+    return mongo_cursor_first(call, TAKE(cursor), &none, &terms, err);
+}
+
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};

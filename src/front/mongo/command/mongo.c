@@ -495,8 +495,9 @@ static enum observed_operation observed_of(const struct mongo_command *command)
     case MONGO_TALLY_INSERT:
         return OBSERVED_CREATE;
     case MONGO_TALLY_QUERY:
-    case MONGO_TALLY_GETMORE:
         return OBSERVED_QUERY;
+    case MONGO_TALLY_GETMORE:
+        return OBSERVED_MORE;
     case MONGO_TALLY_UPDATE:
         return OBSERVED_PATCH;
     case MONGO_TALLY_DELETE:

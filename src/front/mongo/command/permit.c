@@ -98,6 +98,7 @@ static const struct rule {
     {"removeShardFromZone", EVERYWHERE, A(ENABLE_SHARDING)},
     {"updateZoneKeyRange", NAMESPACE, A(ENABLE_SHARDING)},
     {"customAction", EVERYWHERE, A(ENABLE_SHARDING)},
+    {"checkMetadataConsistency", CLUSTER, A(CHECK_METADATA)},
     {"balancerStatus", CLUSTER, A(LIST_SHARDS)},
     {"balancerCollectionStatus", NAMESPACE, A(GET_SHARD_VERSION)},
     {"hostInfo", CLUSTER, A(HOST_INFO)},
@@ -248,6 +249,10 @@ static bool stage_allowed(const struct mongo_call *call, struct slice name,
         return mongo_permit_cluster(call, MONGO_ACTION_LIST_SHARDS);
     if (slice_equal(name, SLICE("$listSessions")))
         return mongo_permit_cluster(call, MONGO_ACTION_LIST_SESSIONS);
+    if (slice_equal(name, SLICE("$listSampledQueries")))
+        return mongo_permit_cluster(call, MONGO_ACTION_LIST_SAMPLED);
+    if (slice_equal(name, SLICE("$queryStats")))
+        return mongo_permit_cluster(call, MONGO_ACTION_QUERY_STATS);
     if (slice_equal(name, SLICE("$unionWith")) && value->type == DOCUMENT_STRING) {
         target = target_of(call, value);
         return allows(call, &target, MONGO_ACTION_FIND);

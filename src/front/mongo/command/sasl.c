@@ -52,7 +52,8 @@ static void attempt_count(struct mongo_call *call, struct slice user, bool good)
     struct mongo_session *session = call->session;
 
     if (good) {
-        mongo_attempts_succeeded(call->mongo->attempts, &session->peer.address);
+        mongo_attempts_succeeded(call->mongo->attempts, &session->peer.address, user,
+                                 clock_monotonic_ms());
         return;
     }
     mongo_attempts_failed(call->mongo->attempts, &session->peer.address, user,

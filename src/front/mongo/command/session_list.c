@@ -1,5 +1,7 @@
-/* $listLocalSessions: sessions of whoever asks, as far as the server remembers them: those that
- * have numbered their writes, and that of the command itself. */
+/* $listLocalSessions and $listSessions: sessions of whoever asks, as far as the server remembers
+ * them: those that have numbered their writes, and that of the command itself. There is one server,
+ * so what is local is all there is; config.system.sessions, which $listSessions reads elsewhere, is
+ * where it is asked for. */
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/session.h"
 #include "front/mongo/command/source.h"
@@ -21,19 +23,22 @@ static bool listing_check(const struct mongo_source *source, struct error *err)
     };
     struct listing listing = {0};
 
+    if (slice_equal(source->stage, SLICE("$listSessions")) &&
+        (!slice_equal(source->name->database, SLICE("config")) ||
+         !slice_equal(source->name->collection, SLICE("system.sessions"))))
+        return mongo_error_set(err, MONGO_INVALID_NAMESPACE,
+                               "$listSessions may only be run against config.system.sessions");
     if (source->specification->type != DOCUMENT_OBJECT)
-        return mongo_error_set(err, MONGO_TYPE_MISMATCH,
-                               "$listLocalSessions options must be specified in an object, but "
-                               "found: %s",
-                               mongo_type_name(source->specification->type));
-    if (!mongo_fields_read(source->specification->document, "$listLocalSessions", fields,
+        return mongo_error_set(
+            err, MONGO_TYPE_MISMATCH, "%.*s options must be specified in an object, but found: %s",
+            SLICE_ARG(source->stage), mongo_type_name(source->specification->type));
+    if (!mongo_fields_read(source->specification->document, "listSessions", fields,
                            ARRAY_LEN(fields), &listing, err))
         return false;
     return (!listing.all_users && !listing.users.data) ||
            mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                           "$listLocalSessions: %s is not offered: sessions are listed to their "
-                           "own user",
-                           listing.all_users ? "allUsers" : "users");
+                           "%.*s: %s is not offered: sessions are listed to their own user",
+                           SLICE_ARG(source->stage), listing.all_users ? "allUsers" : "users");
 }
 
 /* What stands for the user in the id of a session: a hash of user@database, or of nothing. */

@@ -16,6 +16,11 @@ struct mongo_source {
 #include "front/mongo/command/sources.def"
 #undef MONGO_SOURCE
 
+/* Answers the rows as a cursor, of a command whose documents the server makes. options:
+ * {batchSize}; data NULL: none. */
+NODISCARD bool mongo_rows_answer(struct mongo_call *call, const struct mongo_rows *rows,
+                                 struct slice options, struct error *err);
+
 /* The documents of the stage as a BSON array, in the arena. MONGO_NOT_IMPLEMENTED: there is no such
  * source. */
 NODISCARD bool mongo_source_read(struct mongo_call *call, const struct mongo_source *source,

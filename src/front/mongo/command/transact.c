@@ -354,15 +354,41 @@ static void made_publish(struct mongo_transact *transact)
     transact->withholds = false;
 }
 
+/* A transaction that has made collections and written nothing has no commit of its own that could
+ * tell of them: a change of the catalogue does. */
+static void made_tell(const struct mongo_call *call, const struct history_record *records,
+                      size_t count)
+{
+    struct error ignored;
+
+    for (size_t i = 0; i < count; i++) {
+        bool told = catalogue_container_tell(
+            call->services->catalogue, call->account.id, records[i].origin.database_name,
+            records[i].origin.container_name, records[i].kind, records[i].payload, &ignored);
+
+        (void)told; /* it is there all the same */
+    }
+}
+
 bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *transact,
                            struct error *err)
 {
-    if (transact->transaction && transaction_write_count(transact->transaction)) {
+    bool writes = transact->transaction && transaction_write_count(transact->transaction);
+    const struct history_record *told = NULL;
+    size_t told_count = 0;
+
+    if (transact->withholds)
+        told = catalogue_withheld_tellings(call->services->catalogue, transact->tag,
+                                           transact->arena, &told_count);
+    if (writes) {
+        transaction_tell(transact->transaction, told, told_count);
         if (!transaction_commit(transact->transaction, err))
             return false;
         charge(call, transact->transaction);
     }
     made_publish(transact);
+    if (!writes)
+        made_tell(call, told, told_count);
     return true;
 }
 

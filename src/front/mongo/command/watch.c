@@ -5,7 +5,8 @@
 
 #include "front/mongo/command/await.h"
 #include "front/mongo/pipeline/pipeline.h"
-#include "front/mongo/stream/stream.h"
+#include "front/mongo/stream/event.h"
+#include "front/mongo/stream/split.h"
 #include "throughput/cost.h"
 
 enum {
@@ -20,6 +21,7 @@ struct mongo_watch {
     struct slice
         pipeline; /* what follows, behind a stage that brings the events; data NULL: none */
     struct slice let, collation;
+    bool splits; /* events that are too large are told in fragments */
 };
 
 bool mongo_watch_is_asked(struct slice pipeline)
@@ -51,22 +53,51 @@ static bool stage_is_allowed(struct slice stage, struct error *err)
     for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
         if (slice_equal(iter.key, slice_of_text(allowed[i])))
             return true;
-    if (slice_equal(iter.key, SLICE("$changeStreamSplitLargeEvent")))
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
-                               "$changeStreamSplitLargeEvent is not offered yet");
     return mongo_error_set(err, MONGO_ILLEGAL_OPERATION,
                            "%.*s is not permitted in a $changeStream pipeline",
                            (int)MIN(iter.key.len, (size_t)64), (const char *)iter.key.data);
 }
 
-static bool stages_check(struct slice pipeline, struct error *err)
+/* {$changeStreamSplitLargeEvent: {}} */
+static bool is_split(const struct document_value *stage, struct document_value *ret_specification)
 {
+    return stage->type == DOCUMENT_OBJECT &&
+           document_find(stage->document, SLICE("$changeStreamSplitLargeEvent"),
+                         ret_specification) &&
+           document_count(stage->document) == 1;
+}
+
+static bool split_check(const struct document_value *specification, size_t at, size_t count,
+                        struct error *err)
+{
+    if (specification->type != DOCUMENT_OBJECT || document_count(specification->document))
+        return mongo_error_set(err, 7182800,
+                               "$changeStreamSplitLargeEvent spec should be an empty object");
+    return at + 1 == count ||
+           mongo_error_set(err, 7182802,
+                           "$changeStreamSplitLargeEvent must be the last stage in the pipeline");
+}
+
+/* *ret_splits: the last of them splits events. */
+static bool stages_check(struct slice pipeline, bool *ret_splits, struct error *err)
+{
+    size_t count = document_count(pipeline);
+    struct document_value split;
     struct document_iter iter;
 
+    *ret_splits = false;
     document_iter_init(&iter, pipeline);
-    for (size_t i = 0; document_iter_next(&iter); i++)
-        if (i && iter.value.type == DOCUMENT_OBJECT && !stage_is_allowed(iter.value.document, err))
+    for (size_t i = 0; document_iter_next(&iter); i++) {
+        if (!i || iter.value.type != DOCUMENT_OBJECT)
+            continue; /* the stream itself; what the compiler finds fault with */
+        if (is_split(&iter.value, &split)) {
+            if (!split_check(&split, i, count, err))
+                return false;
+            *ret_splits = true;
+        } else if (!stage_is_allowed(iter.value.document, err)) {
             return false;
+        }
+    }
     return true;
 }
 
@@ -114,13 +145,53 @@ struct watching {
     size_t events_begin;
     uint32_t event_count;
     struct document_iter answered; /* among them: rows come in their order */
+    uint32_t skip;                 /* fragments of the first event that were told before */
+    uint32_t fragment, of;         /* the last that is told of it now; 0: it is not split */
+    bool crowded;                  /* one that is to be split came among others: read it alone */
 };
 
-static void answer_add(struct watching *watching, const struct document_value *event)
+/* As many fragments as fit, at least one. The others are told by the next batch, which reads the
+ * change again: nothing is kept of it. */
+static bool fragments_add(struct watching *watching, struct slice event, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t begin = watching->out->len;
+    struct mongo_split split;
+    char text[DOCUMENT_INDEX_SIZE];
+
+    if (watching->count || watching->event_count > 1) {
+        watching->crowded = true;
+        return mongo_error_set(err, MONGO_BSON_OBJECT_TOO_LARGE, "an event that is to be split");
+    }
+    if (!mongo_split_plan(event, MONGO_FRAGMENT_BYTES_MAX, arena, &split, err))
+        return false;
+    watching->of = watching->fragment = split.count;
+    for (uint32_t i = watching->skip + 1; i <= split.count; i++) {
+        mongo_split_append(&split, i, document_index_key(watching->count++, text), watching->out);
+        watching->fragment = i;
+        if (watching->out->len - begin >= BATCH_BYTES_MAX / 2)
+            break; /* the next may be as long as a fragment can be */
+    }
+    return true;
+}
+
+static bool answer_add(struct watching *watching, const struct document_value *event,
+                       struct error *err)
 {
     char text[DOCUMENT_INDEX_SIZE];
 
+    if (watching->watch->splits && event->document.len > MONGO_FRAGMENT_BYTES_MAX)
+        return fragments_add(watching, event->document, err);
+    if (watching->skip) /* it was split, and is shorter now: its document has changed */
+        return true;
+    if (event->document.len > MONGO_EVENT_TOLD_MAX)
+        return mongo_error_set(err, MONGO_BSON_OBJECT_TOO_LARGE,
+                               "BSONObj size: %zu is invalid. Size must be between 0 and %d: an "
+                               "event of a change stream is too large, which "
+                               "$changeStreamSplitLargeEvent would split",
+                               event->document.len, MONGO_EVENT_TOLD_MAX);
     document_append(watching->out, document_index_key(watching->count++, text), event);
+    return true;
 }
 
 static bool event_take(void *self, struct slice event, struct error *err)
@@ -129,10 +200,8 @@ static bool event_take(void *self, struct slice event, struct error *err)
     const struct document_value value = document_object(event);
     char text[DOCUMENT_INDEX_SIZE];
 
-    if (!watching->watch->pipeline.data) {
-        answer_add(watching, &value);
-        return true;
-    }
+    if (!watching->watch->pipeline.data)
+        return answer_add(watching, &value, err);
     document_append(&watching->events, document_index_key(watching->event_count++, text), &value);
     return front_call_hold(&watching->call->front, event.len, err);
 }
@@ -190,8 +259,7 @@ static bool row_take(void *self, const struct document_value *value, struct erro
             "by the pipeline. Modifying the _id field of an event makes it impossible to resume "
             "the stream from that point. Only transformations that retain the unmodified _id field "
             "are allowed.");
-    answer_add(watching, value);
-    return true;
+    return answer_add(watching, value, err);
 }
 
 /* What was read, through the stages. */
@@ -214,30 +282,57 @@ static bool stages_run(struct watching *watching, struct error *err)
     return true;
 }
 
+/* What is read at the place where the stream stands, through the stages. */
+static bool batch_read(struct watching *watching, size_t events_max, struct mongo_stream *stream,
+                       struct mongo_stream_batch *batch, struct error *err)
+{
+    bool staged = watching->watch->pipeline.data;
+
+    *batch = (struct mongo_stream_batch){.events_max = events_max,
+                                         .bytes_max = BATCH_BYTES_MAX,
+                                         .records_max = RECORDS_MAX,
+                                         .event = event_take,
+                                         .lookup = document_lookup,
+                                         .self = watching};
+    *stream = watching->watch->stream;
+    watching->skip = stream->fragments_left ? stream->at.fragment : 0;
+    watching->fragment = watching->of = 0;
+    watching->event_count = 0;
+    if (staged) {
+        buf_clear(&watching->events);
+        watching->events_begin = document_begin(&watching->events);
+    }
+    if (!mongo_stream_read(stream, catalogue_cluster(watching->call->services->catalogue), batch,
+                           err))
+        return false;
+    if (!staged)
+        return true;
+    document_end(&watching->events, watching->events_begin);
+    return !batch->events || stages_run(watching, err);
+}
+
 /* One go: up to a batch of events. *ret_more: there may be more of them at once. */
 static bool events_read(struct watching *watching, size_t events_max, bool *ret_more,
                         struct error *err)
 {
-    struct mongo_stream stream = watching->watch->stream;
-    struct mongo_stream_batch batch = {.events_max = events_max,
-                                       .bytes_max = BATCH_BYTES_MAX,
-                                       .records_max = RECORDS_MAX,
-                                       .event = event_take,
-                                       .lookup = document_lookup,
-                                       .self = watching};
+    size_t begin = watching->out->len;
+    struct mongo_stream_batch batch;
+    struct mongo_stream stream;
 
-    if (watching->watch->pipeline.data) {
-        buf_clear(&watching->events);
-        watching->event_count = 0;
-        watching->events_begin = document_begin(&watching->events);
-    }
-    if (!mongo_stream_read(&stream, catalogue_cluster(watching->call->services->catalogue), &batch,
-                           err))
-        return false;
-    if (watching->watch->pipeline.data) {
-        document_end(&watching->events, watching->events_begin);
-        if (batch.events && !stages_run(watching, err))
+    assert(!watching->count);
+    watching->crowded = false;
+    if (!batch_read(watching, watching->watch->stream.fragments_left ? 1 : events_max, &stream,
+                    &batch, err)) {
+        if (!watching->crowded)
             return false;
+        watching->out->len = begin;
+        watching->count = 0;
+        if (!batch_read(watching, 1, &stream, &batch, err))
+            return false;
+    }
+    if (watching->fragment) {
+        stream.at.fragment = watching->fragment;
+        stream.fragments_left = watching->fragment < watching->of;
     }
     if (batch.events)
         watching->call->charge_cru =
@@ -292,19 +387,19 @@ static void frame_end(struct mongo_call *call, struct frame frame, const struct 
 
 /* --- Opening --------------------------------------------------------------------------------- */
 
-/* The pipeline with nothing said of the stream, which has been read. */
-static struct slice pipeline_keep(struct slice pipeline, struct arena *arena)
+/* The first stages of a pipeline with nothing said of the stream, which has been read. */
+static struct slice pipeline_keep(struct slice pipeline, size_t count, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf kept;
     struct document_iter iter;
     size_t whole, stage;
 
     buf_init(&kept, BUF_DEFAULT_MAX);
-    if (document_count(pipeline) < 2)
+    if (count < 2)
         return SLICE_NONE;
     whole = document_begin(&kept);
     document_iter_init(&iter, pipeline);
-    for (size_t i = 0; document_iter_next(&iter); i++) {
+    for (size_t i = 0; i < count && document_iter_next(&iter); i++) {
         if (i) {
             document_append(&kept, iter.key, &iter.value);
             continue;
@@ -368,10 +463,15 @@ static bool watch_make(struct mongo_call *call, struct mongo_cursor *cursor,
     if (!specification_read(terms->pipeline, &specification, err) ||
         !mongo_stream_init(&watch->stream, &target, specification,
                            mongo_cluster_time_read(&call->mongo->time), err) ||
-        !stages_check(terms->pipeline, err))
+        !stages_check(terms->pipeline, &watch->splits, err))
         return false;
+    if (watch->stream.at.fragment && !watch->splits)
+        return mongo_error_set(err, 7182801,
+                               "To resume from a split event, the $changeStream pipeline must "
+                               "include a $changeStreamSplitLargeEvent stage");
     watch->mongo = call->mongo;
-    watch->pipeline = pipeline_keep(terms->pipeline, cursor->arena);
+    watch->pipeline = pipeline_keep(terms->pipeline,
+                                    document_count(terms->pipeline) - watch->splits, cursor->arena);
     watch->let = copy(cursor->arena, terms->let);
     watch->collation = copy(cursor->arena, terms->collation);
     return !watch->pipeline.data || stages_compile(watch, cursor, &none, scratch, &plan, err);

@@ -263,7 +263,7 @@ static bool stage_append(struct pipeline *p, const struct document_value *value,
         return false;
     }
     if (p->shared->stages > PIPELINE_CHAIN_MAX)
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+        return mongo_error_set(err, PIPELINE_TOO_LONG,
                                "Pipeline length must be no longer than %d stages",
                                MONGO_PIPELINE_STAGES_MAX);
     return true;
@@ -275,7 +275,7 @@ bool pipeline_append(struct pipeline *p, struct slice stages, struct error *err)
     size_t count;
 
     if (document_count(stages) > MONGO_PIPELINE_STAGES_MAX)
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+        return mongo_error_set(err, PIPELINE_TOO_LONG,
                                "Pipeline length must be no longer than %d stages",
                                MONGO_PIPELINE_STAGES_MAX);
     list = mongo_pipeline_reorder(stages, p->build->arena, &count);
@@ -344,7 +344,7 @@ bool pipeline_other_compile(struct pipeline *p, const struct pipeline_other *oth
                              .nesting = p->nesting + 1};
 
     if (inner.nesting > PIPELINE_NESTING_MAX)
-        return mongo_error_set(err, 232,
+        return mongo_error_set(err, MONGO_MAX_SUB_PIPELINE_DEPTH,
                                "Maximum number of nested sub-pipelines exceeded. "
                                "Limit is %d",
                                PIPELINE_NESTING_MAX);
@@ -457,7 +457,7 @@ bool mongo_pipeline_update(struct slice pipeline, const struct mongo_expression_
     size_t count = document_count(pipeline), at = 0;
 
     if (count > MONGO_PIPELINE_STAGES_MAX)
-        return mongo_error_set(err, MONGO_FAILED_TO_PARSE,
+        return mongo_error_set(err, PIPELINE_TOO_LONG,
                                "Pipeline length must be no longer than %d stages",
                                MONGO_PIPELINE_STAGES_MAX);
     steps = ARENA_ARRAY(build->arena, const struct query_expression *, count + 2);

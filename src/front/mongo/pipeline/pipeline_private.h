@@ -26,8 +26,9 @@ enum {
 };
 
 enum {
-    PIPELINE_NESTING_MAX = 20, /* of $lookup in $lookup */
-    PIPELINE_CHAIN_MAX = 4000, /* stages of the core in all */
+    PIPELINE_NESTING_MAX = 20,   /* of $lookup in $lookup */
+    PIPELINE_CHAIN_MAX = 4000,   /* stages of the core in all */
+    PIPELINE_TOO_LONG = 7749501, /* MongoDB's code for it */
 };
 
 /* What all pipelines of a plan have in common. */

@@ -645,3 +645,13 @@ bool stage_source(struct pipeline *p, const struct document_value *specification
         return false;
     return documents_append(p, query_constant_borrowed(p->build, document_array(array)));
 }
+
+/* Behind $changeStream it is taken off the pipeline before that is compiled: events are split when
+ * they are answered. */
+bool stage_split_event(struct pipeline *p UNUSED, const struct document_value *specification UNUSED,
+                       struct error *err)
+{
+    return mongo_error_set(err, MONGO_ILLEGAL_OPERATION,
+                           "$changeStreamSplitLargeEvent can only be used in a $changeStream "
+                           "pipeline");
+}

@@ -250,10 +250,5 @@ bool mongo_event_append(const struct history_record *record, const struct mongo_
     else if (!item_append(record, terms, out, err))
         return false;
     document_end(out, begin);
-    if (out->len - begin > MONGO_EVENT_TOLD_MAX)
-        return mongo_error_set(err, MONGO_BSON_OBJECT_TOO_LARGE,
-                               "BSONObj size: %zu is invalid. Size must be between 0 and 16793600: "
-                               "an event of a change stream is too large",
-                               out->len - begin);
     return true;
 }

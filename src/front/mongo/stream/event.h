@@ -3,7 +3,8 @@
 
 #include "front/mongo/stream/stream.h"
 
-/* Of what is built; what goes to a client is bounded by MongoDB's limit. */
+/* Of what is built; what goes to a client, behind the stages of its pipeline, is bounded by
+ * MongoDB's limit. */
 enum { MONGO_EVENT_BYTES_MAX = 64 * 1024 * 1024, MONGO_EVENT_TOLD_MAX = 16 * 1024 * 1024 + 16384 };
 
 struct mongo_event_terms {
@@ -13,7 +14,7 @@ struct mongo_event_terms {
     void *self;
 };
 
-/* Appends it as a document. 47: an image is required and was not kept. 10334: it is too large. */
+/* Appends it as a document. 47: an image is required and was not kept. */
 NODISCARD bool mongo_event_append(const struct history_record *record,
                                   const struct mongo_event_terms *terms, struct buf *out,
                                   struct error *err);

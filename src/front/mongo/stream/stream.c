@@ -136,6 +136,7 @@ static bool start_find(struct mongo_stream *stream, const struct asked *asked, u
         return true;
     if (!mongo_token_read(token->document, &stream->at, err))
         return false;
+    stream->fragments_left = stream->at.fragment;
     if (stream->at.invalidated && is_asked(&asked->resume_after))
         return mongo_error_set(err, MONGO_INVALID_RESUME_TOKEN,
                                "Attempting to resume a change stream using 'resumeAfter' is not "
@@ -251,6 +252,9 @@ bool mongo_stream_resume(struct mongo_stream *stream, const struct cluster *clus
         return true;
     if (!record_find(cluster, stream->at.place, arena, &record, &found, err))
         return false;
+    /* it may have gone with its node, and others of its time with it */
+    if (!found && !mongo_walk_check(cluster, stream->at.place.time - 1, err))
+        return false;
     if (!found)
         return mongo_error_set(err, MONGO_CHANGE_STREAM_FATAL_ERROR,
                                "cannot resume stream; the resume token was not found.");
@@ -358,17 +362,27 @@ static bool records_read(struct reading *reading, struct mongo_walk *walk, bool 
     return true;
 }
 
+static struct history_place place_before(struct history_place place)
+{
+    if (place.ordinal-- == 0 && place.origin-- == 0)
+        place.time--;
+    return place;
+}
+
 static bool batch_read(struct reading *reading, struct cluster *cluster, uint64_t settled,
                        struct error *err)
 {
     CLEANUP(mongo_walk_free) struct mongo_walk *walk = NULL;
-    uint64_t from = reading->stream.at.place.time;
+    struct history_place after = reading->stream.at.place;
+    uint64_t from = after.time;
     bool all;
 
+    if (reading->stream.fragments_left)
+        after = place_before(after);
     if (reading->stream.invalidating)
         return is_full(reading->batch, 0) ||
                invalidation_tell(reading, (int64_t)(from >> 32) * 1000, err);
-    if (!mongo_walk_new(cluster, reading->stream.at.place, settled, &walk, err) ||
+    if (!mongo_walk_new(cluster, after, settled, &walk, err) ||
         !records_read(reading, walk, &all, err) || !mongo_walk_check(cluster, from, err))
         return false;
     if (all)
@@ -388,7 +402,7 @@ bool mongo_stream_read(struct mongo_stream *stream, struct cluster *cluster,
         return true;
     /* Nothing of it was written since: there is no need to look at what others wrote. Behind an
      * event there may be others of its commit, which have the same time. */
-    if (!stream->invalidating && from >= commit_clock_started(times) &&
+    if (!stream->invalidating && !stream->fragments_left && from >= commit_clock_started(times) &&
         commit_clock_noted(times, mongo_stream_hash(stream)) <=
             from - mongo_token_is_event(&stream->at)) {
         if (settled > from)
@@ -397,6 +411,7 @@ bool mongo_stream_read(struct mongo_stream *stream, struct cluster *cluster,
     }
     buf_init(&reading.event, MONGO_EVENT_BYTES_MAX);
     fine = batch_read(&reading, cluster, settled, err);
+    reading.stream.fragments_left = false; /* whoever splits says so again */
     buf_done(&reading.event);
     if (fine)
         *stream = reading.stream;

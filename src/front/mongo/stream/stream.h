@@ -35,6 +35,7 @@ struct mongo_stream {
     struct mongo_token at; /* everything up to here was told, or was not to be */
     bool invalidating;     /* the change at `at` is told, the invalidation that follows is not */
     bool over;             /* and that is: nothing follows */
+    bool fragments_left;   /* of the change at `at` not all fragments are told: it is read again */
 };
 
 /* The specification of the stage $changeStream, and where to begin by it; now: a cluster time.

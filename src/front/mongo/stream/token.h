@@ -1,9 +1,11 @@
 /* Resume tokens: where a change stream stands, in a client's hands.
  *
  *     {_data: "82..."}   upper-case hex of 82 | time, 8 | origin, 4 | ordinal, 4 | kind, 1
+ *                        and of kind 2 | fragment, 4
  *
  * Texts sort as the places do. Kind 0: the change at the place was told; 1: the invalidation that
- * follows it, too. Where nothing was to be told origin and ordinal are the highest. */
+ * follows it, too; 2: of the change, which is told in fragments (split.h), those up to this one.
+ * Where nothing was to be told origin and ordinal are the highest. */
 #pragma once
 
 #include "base/buf.h"
@@ -13,6 +15,7 @@
 struct mongo_token {
     struct history_place place;
     bool invalidated;
+    uint32_t fragment; /* the last that was told; 0: the change is told as a whole */
 };
 
 /* Behind everything of that time. */

@@ -86,6 +86,30 @@ static void a_word_is_found_where_splitting_finds_it(void **state)
     assert_false(front_path_begins(SLICE(""), SLICE("_orrery")));
 }
 
+static void a_door_is_behind_the_root_and_an_account_at_most(void **state UNUSED)
+{
+    static const struct {
+        const char *path;
+        bool is;
+    } rows[] = {
+        {"/_orrery/mongo/shop", true},
+        {"/acme/_orrery/mongo/shop", true},
+        {"/_orrery/mongo", false},
+        {"/_orrery/mongox/shop", false},
+        {"/_orrery/x/mongo/shop", false},
+        {"/dbs/_orrery/mongo/shop", false},
+        {"/a/b/_orrery/mongo/shop", false},
+        {"/acme/_orrery/x/_orrery/mongo/shop", false},
+        {"/_orrery/_orrery/mongo/x", false},
+        {"/", false},
+        {"", false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (front_path_is_door(slice_of_text(rows[i].path), SLICE("mongo")) != rows[i].is)
+            fail_msg("%s", rows[i].path);
+}
+
 #define STORY(story) cmocka_unit_test_setup_teardown(story, setup, teardown)
 
 int main(void)
@@ -95,6 +119,7 @@ int main(void)
         STORY(what_is_no_root_is_an_account),
         STORY(broken_and_endless_paths_are_refused),
         STORY(a_word_is_found_where_splitting_finds_it),
+        STORY(a_door_is_behind_the_root_and_an_account_at_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
