@@ -1,4 +1,4 @@
-/* The one file in C++: the standard library's shortest printing and exact reading of doubles have
+/* In C++ (as is engine/rocks/memtable.cc): the standard library's shortest printing and exact reading of doubles have
  * no counterpart in C that is anywhere near as fast (the %.17g loop takes 20 to 30 times as long),
  * and the algorithms are too long to be our own. */
 #include "document/double.h"

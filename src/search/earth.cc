@@ -58,9 +58,9 @@ namespace {
 constexpr double RADIUS_MIN = 6335439;
 constexpr double MARGIN = 1 + 1e-6;
 
-/* Positions of what is widened edge by edge; around more of them goes a circle: covering those takes
- * some ten milliseconds. */
-constexpr size_t BUFFERED_MAX = 32;
+/* Positions of what is widened edge by edge. Around more of them goes a circle: widening a dozen
+ * takes two milliseconds, a thousand ten. */
+constexpr size_t BUFFERED_MAX = 8;
 
 S2Point point_of(const search_position &position)
 {

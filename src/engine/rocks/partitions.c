@@ -167,7 +167,8 @@ bool rocks_partition_fence(struct engine *engine, uint32_t id, uint64_t epoch, s
 
 /* One range tombstone makes the keys vanish at once; then whole files that held nothing else are
  * unlinked and the rest is left to compaction. Its lower bound is the bare prefix of 4 bytes, too
- * short for insertion hints, which must not meet range tombstones (write.c). */
+ * short for the insertion hints of versions before, which must not meet range tombstones (write.c).
+ */
 static bool drop_fenced(struct rocks_engine *rocks, uint32_t id, struct error *err)
 {
     CLEANUP(buf_done) struct buf min, max;

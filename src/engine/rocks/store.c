@@ -1,9 +1,10 @@
 /* Opening and closing RocksDB, with the options that were measured to matter (DEPENDENCIES,
- * "Engines"): a small write buffer, sorted batches with insertion hints, a bloom filter, and none
+ * "Engines"): a write buffer of our own (tree.h), a bloom filter, and none
  * of the periodic work that would wake an idle process. */
 #include "engine/rocks/rocks_private.h"
 
 #include "base/random.h"
+#include "engine/rocks/memtable.h"
 
 enum {
     MEMORY_DEFAULT = 1024 * 1024 * 1024,
@@ -68,19 +69,17 @@ static void table_options_set(rocksdb_options_t *native, rocksdb_cache_t *cache)
     rocksdb_block_based_options_destroy(table);
 }
 
-/* What the C interface has no function for goes through RocksDB's own option text. The insertion
- * hint works per prefix: partition, the family byte and one more, which tells paths of an index
- * apart: entries of one item are of as many paths, and each begins to look where the last of about
- * the same path went. Two more bytes would save as much again, but a hint takes 230 bytes of the
- * write buffer, and every item would have one of its own. Logs in the manifest: mark.c. */
+/* What the C interface has no function for goes through RocksDB's own option text. Logs in the
+ * manifest: mark.c. */
 static rocksdb_options_t *options_extend(rocksdb_options_t *base, struct error *err)
 {
-    static const char text[] = "memtable_insert_with_hint_prefix_extractor=rocksdb.FixedPrefix.6;"
+    static const char text[] = "memtable_factory=" ROCKS_MEMTABLE ";"
                                "avoid_flush_during_recovery=true;"
                                "track_and_verify_wals_in_manifest=true;";
     rocksdb_options_t *extended = rocksdb_options_create();
     char *failure = NULL;
 
+    rocks_memtable_register();
     rocksdb_get_options_from_string(base, text, extended, &failure);
     if (failure) {
         rocks_error(err, failure, "setting store options");
@@ -112,6 +111,7 @@ rocksdb_options_t *rocks_options_new(size_t write_buffer_bytes, bool memory, roc
     rocksdb_options_set_max_total_wal_size(base, WAL_BYTES_MAX);
     rocksdb_options_set_write_buffer_size(base, write_buffer_bytes);
     rocksdb_options_set_max_write_buffer_number(base, ROCKS_WRITE_BUFFERS);
+    rocksdb_options_set_allow_concurrent_memtable_write(base, 0);
     rocksdb_options_set_max_background_jobs(base, 2);
     rocksdb_options_set_level0_slowdown_writes_trigger(base, ROCKS_LEVEL_0_SLOWDOWN);
     rocksdb_options_set_level0_stop_writes_trigger(base, LEVEL_0_STOP);

@@ -202,10 +202,11 @@ bool rocks_write(struct engine *engine, struct engine_section *sections, size_t 
 
 /* A file that holds nothing but one range tombstone, put into the store whole.
  *
- * The ordinary way, a tombstone in a write batch, is barred to us: RocksDB 7.8 keeps one table of
- * insertion hints for keys and for range tombstones and trips over its own asserts when a prefix
- * with hints sees both (contract test: a_dropped_range_is_gone_and_its_neighbours_stay). Only a
- * bound shorter than the hints' prefix is safe, as partition_drop uses. */
+ * The ordinary way, a tombstone in a write batch, is barred to us while a version of before may
+ * have to read the log: it keeps insertion hints, RocksDB 7.8 has one table of them for keys and
+ * for range tombstones, and trips over its own asserts when a prefix with hints sees both (contract
+ * test: a_dropped_range_is_gone_and_its_neighbours_stay). Only a bound shorter than the prefix of
+ * those hints is safe, as partition_drop uses. */
 static bool tombstone_file_write(struct rocks_engine *rocks, const char *path, struct slice min,
                                  struct slice max, struct error *err)
 {

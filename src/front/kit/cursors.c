@@ -85,9 +85,9 @@ static void cursor_link(struct front_cursors *cursors, struct front_cursor *curs
     cursor->of_account->count++;
     do {
         random_secret(&cursor->id, sizeof cursor->id);
-        cursor->id &= INT64_MAX;
+        cursor->id = (cursor->id >> 2) | FRONT_CURSOR_ID_MIN;
         bucket = cursor_place(cursors, cursor->id);
-    } while (!cursor->id || *bucket);
+    } while (*bucket);
     cursor->next = NULL;
     *bucket = cursor;
     cursors->count++;

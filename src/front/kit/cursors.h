@@ -18,6 +18,10 @@ struct front_cursors; /* opaque, owned by the server */
 
 enum { FRONT_CURSOR_TAG_LEN = 16 };
 
+/* Ids are above what a double holds exactly. Clients in JavaScript make numbers of those that it
+ * holds, and send them back as doubles, which getMore does not take. */
+#define FRONT_CURSOR_ID_MIN (UINT64_C(1) << 62)
+
 struct front_cursor {
     /* Ends it and frees what is around it. Called once, without locks. */
     void (*close)(struct front_cursor *cursor);
@@ -28,7 +32,7 @@ struct front_cursor {
     uint8_t tag[FRONT_CURSOR_TAG_LEN];
 
     /* Of the table. */
-    uint64_t id; /* 1 to 2^63 - 1, random: nobody guesses another's */
+    uint64_t id; /* FRONT_CURSOR_ID_MIN to 2^63 - 1, random: nobody guesses another's */
     uint32_t account;
     struct net_owner *owner; /* that the bytes count for; may be NULL */
     size_t bytes;

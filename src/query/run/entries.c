@@ -175,7 +175,10 @@ static bool spans_walk(struct walking *w, struct error *err)
 
     scope_find(w);
     target = (struct query_target){.range = w->range, .logical = w->logical};
-    if (!query_targets_serve(&w->spans, &targets, w->whole, err))
+    /* a loop waits for no node: one that is away is cold */
+    if (w->request->is_short
+            ? w->logical.len && !item_space_admits(w->request->space, w->logical, err)
+            : !query_targets_serve(&w->spans, &targets, w->whole, err))
         return false;
     count = query_spans_overlap(&w->spans, w->range, &first);
     for (size_t i = first; i < first + count && !w->full; i++) {

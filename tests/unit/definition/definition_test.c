@@ -300,6 +300,47 @@ static void the_identity_is_said_at_creation_and_kept(void **state)
                    ERROR_BAD_REQUEST, "orrery.identity");
 }
 
+#define PLACES(orrery)                                                                             \
+    "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/"                                               \
+    "pk\"]},\"indexingPolicy\":{\"spatialIndexes\":[{"                                             \
+    "\"path\":\"/at/?\"}]}" orrery "}"
+
+/* Which entries a container has is what its definition says, not what its policy does: those of
+ * before listed spatial indexes that had none. */
+static void spatial_indexes_have_entries_where_the_container_says_so(void **state)
+{
+    struct arena *arena = *state;
+    CLEANUP(definition_unref) struct definition *before = define(arena, PLACES(""));
+    CLEANUP(definition_unref) struct definition *fresh = NULL, *read = NULL, *replaced = NULL;
+    struct definition *refused;
+    struct document_value orrery, mark;
+    struct error err;
+    size_t count;
+
+    assert_false(definition_fields(before)->cells);
+    (void)index_policy_definitions(definition_fields(before)->policy, &count);
+    assert_int_equal(count, 1);
+
+    assert_ok(
+        definition_new(definition_fresh(document_of(arena, PLACES("")), arena), NULL, &fresh, &err),
+        &err);
+    assert_true(definition_fields(fresh)->cells);
+    (void)index_policy_definitions(definition_fields(fresh)->policy, &count);
+    assert_int_equal(count, 2);
+    assert_true(document_find(definition_fields(fresh)->document, SLICE("orrery"), &orrery) &&
+                document_find(orrery.document, SLICE("spatial"), &mark));
+
+    /* from the disk, and by a library that knows nothing of it */
+    assert_ok(definition_new(definition_fields(fresh)->document, NULL, &read, &err), &err);
+    assert_true(definition_fields(read)->cells);
+    assert_ok(definition_new(document_of(arena, PLACES("")), before, &replaced, &err), &err);
+    assert_true(definition_fields(replaced)->cells);
+
+    assert_fails(definition_new(document_of(arena, PLACES(",\"orrery\":{\"spatial\":2}")), NULL,
+                                &refused, &err),
+                 &err, ERROR_BAD_REQUEST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_replace_changes_only_what_may_change),
         cmocka_unit_test(names_with_a_meaning_make_no_key),
         cmocka_unit_test(the_identity_is_said_at_creation_and_kept),
+        cmocka_unit_test(spatial_indexes_have_entries_where_the_container_says_so),
         cmocka_unit_test(what_is_said_beyond_the_service_is_kept_by_those_who_do_not_know_it),
     };
 

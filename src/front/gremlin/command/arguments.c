@@ -5,7 +5,6 @@
 
 enum {
     BATCH_DEFAULT = 64,
-    BATCH_MAX = 100000,
     SHOWN_MAX = 64,
     SESSION_NAME_MAX = 256,
 };
@@ -145,9 +144,9 @@ static bool limits_read(const struct gremlin *gremlin, struct gremlin_value args
         !number_read(args, SLICE("scriptEvaluationTimeout"), &time, err) ||
         !number_read(args, SLICE("evaluationTimeout"), &time, err))
         return false;
-    if (batch < 1 || batch > BATCH_MAX)
+    if (batch < 1 || batch > GREMLIN_BATCH_MAX)
         return error_set(err, ERROR_BAD_REQUEST, "the argument [batchSize] must be from 1 to %d",
-                         BATCH_MAX);
+                         GREMLIN_BATCH_MAX);
     asked->batch = (size_t)batch;
     /* 0 is: without end, which there is none of */
     asked->evaluation_ms =

@@ -11,6 +11,8 @@ enum gremlin_op {
     GREMLIN_OP_CLOSE, /* of a session */
 };
 
+enum { GREMLIN_BATCH_MAX = 100000 }; /* results of a frame that may be asked for */
+
 /* All of it is borrowed from the request. */
 struct gremlin_asked {
     enum gremlin_op op;

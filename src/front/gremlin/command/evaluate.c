@@ -16,7 +16,7 @@ enum { ATTEMPTS = 6, SCRIPT_DEPTH_MAX = 64, BARRIER_SHARE = 4, INDEXES_AGAIN_MS 
 enum {
     LOOP_SCRIPT_BYTES = 2048,
     LOOP_HEAP_BYTES = 512 * 1024,
-    LOOP_WORK = 4000, /* about as many traversers at a step */
+    LOOP_WORK = 2000, /* about as many traversers at a step */
     LOOP_SPANS = 16,  /* partitions of the graph */
 };
 
@@ -27,7 +27,7 @@ static bool evaluate(struct gremlin_evaluation *e, struct error *err);
 
 static void batch_begin(struct gremlin_evaluation *e)
 {
-    gremlin_batch_init(&e->batch, e->answering->format, e->heap, e->asked->tokens,
+    gremlin_batch_init(&e->batch, e->answering->format, e->heap, e->tokens,
                        e->gremlin->options.results_bytes_max);
 }
 
@@ -87,7 +87,7 @@ static bool batch_pass(struct gremlin_evaluation *e, struct error *err)
 /* With so many results a frame is full; over HTTP there is only one. */
 static bool batch_is_full(const struct gremlin_evaluation *e)
 {
-    return e->send && e->batch.count >= e->asked->batch;
+    return e->send && e->batch.count >= e->batch_max;
 }
 
 static bool result_tell(struct gremlin_evaluation *e, struct gremlin_value value, int64_t bulk,
@@ -134,48 +134,104 @@ static bool results_take(void *self, const struct gremlin_value *values, const u
 /* --- Traversals --------------------------------------------------------------------------------
  */
 
-/* What g.with(NAME, value) says, in a script or as a strategy of bytecode, under one of two names;
- * NULL: nothing. */
+/* What g.with(name, value) says, in a script or as a strategy of bytecode; NULL: nothing. */
 static const struct gremlin_value *option_of(const struct gremlin_instruction *source,
-                                             const struct slice names[2])
+                                             struct slice name)
 {
     const struct gremlin_value *arguments = source->arguments, *found = NULL;
 
-    for (size_t n = 0; n < 2 && !found; n++) {
-        if (slice_equal(source->name, SLICE("with")) && source->count == 2 &&
-            gremlin_is_text(arguments[0], names[n]))
-            found = &arguments[1];
-        for (size_t i = 0; slice_equal(source->name, SLICE("withStrategies")) && !found &&
-                           i < source->count && arguments[i].type == GREMLIN_STRATEGY;
-             i++)
-            if (gremlin_is_text(gremlin_strategy(arguments[i])->name, SLICE("OptionsStrategy")) &&
-                gremlin_strategy(arguments[i])->configuration.type == GREMLIN_MAP)
-                found =
-                    gremlin_map_get_text(gremlin_strategy(arguments[i])->configuration, names[n]);
-    }
+    if (slice_equal(source->name, SLICE("with")) && source->count == 2 &&
+        gremlin_is_text(arguments[0], name))
+        return &arguments[1];
+    for (size_t i = 0; slice_equal(source->name, SLICE("withStrategies")) && !found &&
+                       i < source->count && arguments[i].type == GREMLIN_STRATEGY;
+         i++)
+        if (gremlin_is_text(gremlin_strategy(arguments[i])->name, SLICE("OptionsStrategy")) &&
+            gremlin_strategy(arguments[i])->configuration.type == GREMLIN_MAP)
+            found = gremlin_map_get_text(gremlin_strategy(arguments[i])->configuration, name);
     return found;
 }
 
 /* A traversal that says how long its request may take is believed, within what the server allows:
  * counted from the beginning of the request, and for what follows it too. */
-static bool timeout_take(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
+static bool timeout_take(struct gremlin_evaluation *e, const struct gremlin_value *timeout,
                          struct error *err)
 {
-    static const struct slice names[] = {SLICE("evaluationTimeout"),
-                                         SLICE("scriptEvaluationTimeout")};
     int64_t most = e->gremlin->options.evaluation_ms_max, asked;
 
-    for (size_t i = 0; i < traversal->sources.count; i++) {
-        const struct gremlin_value *timeout = option_of(&traversal->sources.items[i], names);
+    if (!gremlin_is_whole(*timeout) || !gremlin_number_long(*timeout, &asked) || asked < 0)
+        return error_set(err, ERROR_GREMLIN_COMPILE,
+                         "with('evaluationTimeout', ...) takes milliseconds");
+    e->evaluation_ms = asked ? MIN(asked, most) : most;
+    e->deadline_ms = e->begun_ms + e->evaluation_ms;
+    gremlin_graph_set_deadline(e->graph, e->deadline_ms);
+    return true;
+}
 
-        if (!timeout)
-            continue;
-        if (!gremlin_is_whole(*timeout) || !gremlin_number_long(*timeout, &asked) || asked < 0)
-            return error_set(err, ERROR_GREMLIN_COMPILE,
-                             "with('evaluationTimeout', ...) takes milliseconds");
-        e->evaluation_ms = asked ? MIN(asked, most) : most;
-        e->deadline_ms = e->begun_ms + e->evaluation_ms;
-        gremlin_graph_set_deadline(e->graph, e->deadline_ms);
+static bool batch_take(struct gremlin_evaluation *e, const struct gremlin_value *batch,
+                       struct error *err)
+{
+    int64_t asked;
+
+    if (!gremlin_is_whole(*batch) || !gremlin_number_long(*batch, &asked) || asked < 1 ||
+        asked > GREMLIN_BATCH_MAX)
+        return error_set(err, ERROR_GREMLIN_COMPILE, "with('batchSize', ...) takes 1 to %d",
+                         GREMLIN_BATCH_MAX);
+    e->batch_max = (size_t)asked;
+    return true;
+}
+
+/* How elements are written is a matter of a batch: those before it are as they were. */
+static bool materialize_take(struct gremlin_evaluation *e, const struct gremlin_value *mode,
+                             struct error *err)
+{
+    bool tokens = gremlin_is_text(*mode, SLICE("tokens"));
+
+    if (!tokens && !gremlin_is_text(*mode, SLICE("all")))
+        return error_set(err, ERROR_GREMLIN_COMPILE,
+                         "with('materializeProperties', ...) takes 'all' or 'tokens'");
+    if (tokens != e->tokens) {
+        e->tokens = tokens;
+        assert(!e->batch.count); /* results of a script are those of its last traversal */
+        gremlin_batch_done(&e->batch);
+        batch_begin(e);
+    }
+    return true;
+}
+
+/* 'Eventual' and others: the traversal does with less than the account's level. */
+static bool level_take(struct gremlin_evaluation *e, const struct gremlin_value *level,
+                       struct error *err)
+{
+    if (!gremlin_is_string(*level))
+        return error_set(err, ERROR_GREMLIN_COMPILE,
+                         "with('consistencyLevel', ...) takes the name of a level");
+    return front_consistency_find(&e->call->services->consistency, gremlin_bytes(*level), &e->level,
+                                  err);
+}
+
+static const struct {
+    struct slice name;
+    bool (*take)(struct gremlin_evaluation *e, const struct gremlin_value *value,
+                 struct error *err);
+} options_taken[] = {
+    {SLICE("evaluationTimeout"), timeout_take}, {SLICE("scriptEvaluationTimeout"), timeout_take},
+    {SLICE("consistencyLevel"), level_take},    {SLICE("x-ms-consistency-level"), level_take},
+    {SLICE("batchSize"), batch_take},           {SLICE("materializeProperties"), materialize_take}};
+
+/* What the sources of a traversal say of the request. */
+static bool options_take(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
+                         struct error *err)
+{
+    e->level = e->call->services->consistency.level;
+    for (size_t i = 0; i < traversal->sources.count; i++) {
+        for (size_t n = 0; n < ARRAY_LEN(options_taken); n++) {
+            const struct gremlin_value *value =
+                option_of(&traversal->sources.items[i], options_taken[n].name);
+
+            if (value && !options_taken[n].take(e, value, err))
+                return false;
+        }
     }
     return true;
 }
@@ -190,28 +246,6 @@ static bool loop_may_try(struct gremlin_evaluation *e, const struct gremlin_trav
     return e->tried;
 }
 
-/* g.with('consistencyLevel', 'Eventual'): this traversal does with less than the account's. */
-static bool level_take(const struct gremlin_evaluation *e,
-                       const struct gremlin_traversal *traversal, enum item_level *ret_level,
-                       struct error *err)
-{
-    static const struct slice names[] = {SLICE("consistencyLevel"),
-                                         SLICE("x-ms-consistency-level")};
-    const struct front_consistency *own = &e->call->services->consistency;
-
-    *ret_level = own->level;
-    for (size_t i = 0; i < traversal->sources.count; i++) {
-        const struct gremlin_value *level = option_of(&traversal->sources.items[i], names);
-
-        if (level && !gremlin_is_string(*level))
-            return error_set(err, ERROR_GREMLIN_COMPILE,
-                             "with('consistencyLevel', ...) takes the name of a level");
-        if (level && !front_consistency_find(own, gremlin_bytes(*level), ret_level, err))
-            return false;
-    }
-    return true;
-}
-
 static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
                       struct error *err)
 {
@@ -223,7 +257,7 @@ static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_travers
                    .loops_max = options->loops_max,
                    .work_max = e->call->may_block ? 0 : LOOP_WORK,
                    .deadline_ms = e->deadline_ms},
-        .batch = MIN(e->asked->batch, (size_t)1024),
+        .batch = MIN(e->batch_max, (size_t)1024),
         .bulked = true,
         .cloud = true,
         .text = e->asked->script,
@@ -236,11 +270,8 @@ static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_travers
     };
     const struct gremlin_sink sink = {results_take, e};
     struct gremlin_outcome outcome = {0};
-    enum item_level level;
     bool fine;
 
-    if (!level_take(e, traversal, &level, err))
-        return false;
     if (!e->call->may_block && !loop_may_try(e, traversal))
         return view_bound_cold(err);
     e->holding = !e->send || e->holding || gremlin_traversal_writes(traversal) ||
@@ -249,7 +280,7 @@ static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_travers
     if (e->call->may_block && !e->call->primary && !gremlin_traversal_writes(traversal) &&
         !gremlin_graph_is_written(e->graph)) {
         struct item_reading_options reading =
-            front_consistency_reading(&services->consistency, level);
+            front_consistency_reading(&services->consistency, e->level);
 
         gremlin_graph_look(e->graph, &reading);
     }
@@ -264,7 +295,7 @@ static bool steps_run(struct gremlin_evaluation *e, const struct gremlin_travers
 static bool traversal_run(struct gremlin_evaluation *e, const struct gremlin_traversal *traversal,
                           struct error *err)
 {
-    return timeout_take(e, traversal, err) && steps_run(e, traversal, err);
+    return options_take(e, traversal, err) && steps_run(e, traversal, err);
 }
 
 /* --- Transactions ------------------------------------------------------------------------------
@@ -628,6 +659,8 @@ static bool evaluate(struct gremlin_evaluation *e, struct error *err)
     e->begun_ms = clock_read_monotonic_ms(e->call->services->clock);
     e->evaluation_ms = e->asked->evaluation_ms;
     e->deadline_ms = e->begun_ms + e->evaluation_ms;
+    e->batch_max = e->asked->batch;
+    e->tokens = e->asked->tokens;
     batch_begin(e);
     if (!gremlin_target_find(e->identity, e->asked, &target, err)) {
         e->code = 499;

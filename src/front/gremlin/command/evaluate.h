@@ -41,6 +41,9 @@ struct gremlin_evaluation {
     struct gremlin_value list; /* where results go that are assigned; null: they are told */
     struct gremlin_value variables;
     int64_t begun_ms, deadline_ms, evaluation_ms; /* it may take so long */
+    size_t batch_max;                             /* results of a frame */
+    enum item_level level;                        /* of reads */
+    bool tokens;                                  /* elements come without properties */
     bool silent;                                  /* results are not wanted */
     bool holding;                                 /* nothing may be told yet */
     bool sent;                                    /* something was */

@@ -191,6 +191,7 @@ static bool plan_build(const struct search *search, const struct slice *ids, siz
         .slot_count = 1,
         .order = DOCUMENT_ORDER_SQL,
         .order_free = true,
+        .first_leads = ids || search->test_count,
         .fingerprint = 1};
     if (build.failed)
         *err = build.error;
@@ -502,6 +503,7 @@ static bool plan_count(const struct search *search, const struct query_expressio
                               .slot_count = 2,
                               .order = DOCUMENT_ORDER_SQL,
                               .order_free = true,
+                              .first_leads = search->test_count > 0,
                               .fingerprint = 2};
     size_t scope_count;
     const struct query_scope *scopes = gremlin_graph_scopes(graph, build->arena, &scope_count);

@@ -28,12 +28,12 @@ static bool part_is(const struct index_part *part, struct slice name)
            slice_equal(part->path.segments[0].name, name) && !part->descending && !part->hashed;
 }
 
-static bool is_ours(const struct gremlin_graph *graph, const struct index_definition *index,
-                    bool in)
+/* Is it one that we would make, for whatever partition key? */
+static bool is_like_ours(const struct index_definition *index, bool in)
 {
     const struct index_condition *filter = index->filter;
 
-    if (index->part_count != PARTS + graph->key_count || index->filter_count != 1 ||
+    if (index->part_count < PARTS || index->part_count > PARTS + 1 || index->filter_count != 1 ||
         filter->comparison != INDEX_EQUAL || filter->value.type != DOCUMENT_BOOL ||
         !filter->value.boolean || filter->path.count != 1 ||
         !slice_equal(filter->path.segments[0].name, SLICE("_isEdge")))
@@ -41,7 +41,14 @@ static bool is_ours(const struct gremlin_graph *graph, const struct index_defini
     for (size_t i = 0; i < PARTS; i++)
         if (!part_is(&index->parts[i], slice_of_text(parts[in][i])))
             return false;
-    return !graph->key_count || part_is(&index->parts[PARTS], graph->keys[0]);
+    return true;
+}
+
+static bool is_ours(const struct gremlin_graph *graph, const struct index_definition *index,
+                    bool in)
+{
+    return is_like_ours(index, in) && index->part_count == PARTS + graph->key_count &&
+           (!graph->key_count || part_is(&index->parts[PARTS], graph->keys[0]));
 }
 
 const struct index_definition *gremlin_walk_index(const struct gremlin_graph *graph, bool in)
@@ -142,7 +149,11 @@ bool gremlin_graph_add_indexes(const struct gremlin_graph *graph, struct slice a
                                struct slice database, struct error *err)
 {
     CLEANUP(buf_done) struct buf out, in;
-    const struct slice drop[] = {slice_of_text(names[0]), slice_of_text(names[1])};
+    struct catalogue_index_change change = {.add_count = 2};
+    struct slice drop[2];
+    size_t count;
+    const struct index_definition *const *list =
+        index_policy_besides(graph->space.definition->policy, &count);
     struct slice add[2];
 
     buf_init(&out, BUF_DEFAULT_MAX);
@@ -151,10 +162,16 @@ bool gremlin_graph_add_indexes(const struct gremlin_graph *graph, struct slice a
     index_append(graph, true, &in);
     add[0] = buf_slice(&out);
     add[1] = buf_slice(&in);
-    /* those of a partition key before go */
+    change.add = add;
+    change.drop = drop;
+    /* those of a partition key before go; another index of the name stays, and is in the way */
+    for (size_t i = 0; i < count; i++)
+        for (int way = 0; way < 2; way++)
+            if (slice_equal(list[i]->name, slice_of_text(names[way])) &&
+                is_like_ours(list[i], way) && change.drop_count < 2)
+                drop[change.drop_count++] = list[i]->name;
     return catalogue_indexes_change(graph->options.services->catalogue, account, database,
-                                    container_info(graph->options.container)->id,
-                                    &(struct catalogue_index_change){drop, 2, add, 2}, err);
+                                    container_info(graph->options.container)->id, &change, err);
 }
 
 /* --- Ranges ----------------------------------------------------------------------------------- */

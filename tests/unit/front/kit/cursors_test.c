@@ -90,6 +90,7 @@ static void a_cursor_is_found_by_its_account_alone(void **state)
     struct front_cursor *cursor;
     struct error err;
 
+    assert_true(id >= FRONT_CURSOR_ID_MIN && id <= INT64_MAX);
     assert_fails(front_cursors_take(f->cursors, BERT, id, 0, &cursor, &err), &err,
                  ERROR_CURSOR_MISSING);
     assert_fails(front_cursors_take(f->cursors, ANNA, id + 1, 0, &cursor, &err), &err,

@@ -1,0 +1,152 @@
+// The indexes that graphs get of their edges: what is read from their entries is what is read from the edges.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { CosmosClient } from '@azure/cosmos';
+import { emulatorKey } from './server.js';
+import { attribute, authenticator, client, container, failure, graph, v2 } from './gremlin.js';
+import { signed } from './rest.js';
+
+const cloud = (name = 'g') => ({ authenticator: authenticator('3.7', { graph: name }), path: '/', mimeType: v2 });
+const long = `long${'x'.repeat(240)}`; // its key is cut in an entry
+
+async function definition(server, name = 'g') {
+  return (await signed(server, 'GET', `/dbs/graphs/colls/${name}`)).json;
+}
+
+const indexes = async (server, name) => (await definition(server, name)).orrery?.indexes ?? [];
+const ready = (server, name) => server.until(async () => {
+  const list = await indexes(server, name);
+  return list.length === 2 && list.every(({ state }) => state === 'ready');
+});
+
+// Vertices with keys of several types, edges of several labels, some of them twice, a loop, and one whose target is gone.
+async function fill(g, items) {
+  const keys = ['a', 'b', 7, true];
+  const ids = ['v0', 'v1', 'v2', 'v3', 'v4', 'v5', `${long}1`, `${long}2`];
+  for (const [i, id] of ids.entries())
+    await g.submit("g.addV('n').property('id', i).property('pk', p).property('name', n)", { i: id, p: keys[i % keys.length], n: `name ${i}` });
+  const edge = (from, to, label) =>
+    g.submit("g.V([p, i]).addE(l).to(g.V([q, j])).property('w', 1)",
+      { p: keys[from % keys.length], i: ids[from], q: keys[to % keys.length], j: ids[to], l: label });
+  for (let i = 0; i < 40; i++) await edge((i * 7) % 8, (i * 5) % 8, `l${i % 12}`);
+  await edge(2, 2, 'loop');
+  // as another API writes them: one leads nowhere, one does not say the partition of its target
+  const bare = { label: 'l1', pk: 'a', _isEdge: true, _vertexId: 'v0', _vertexLabel: 'n', _sinkLabel: 'n' };
+  await items.create({ ...bare, id: 'nowhere', _sink: 'gone', _sinkPartition: 'a' });
+  await items.create({ ...bare, id: 'unplaced', _sink: 'v1' });
+}
+
+const labels = Array.from({ length: 10 }, (_, i) => `'l${i}'`).join();
+const questions = ['out()', 'in()', 'both()', "out('l1')", "in('l1','l2')", `out(${labels})`, `in(${labels})`, 'out().in()', "out('none')",
+  'out().dedup()', 'in().out().simplePath()'].flatMap((walk) =>
+  ['.id()', '.label()', ".values('name')", '.count()'].map((end) => `g.V().hasLabel('n').${walk}${end}`));
+const more = ['g.V().hasLabel("n").group().by("name").by(out().count())', 'g.V(["a","v0"]).outE().count()', 'g.V(["b","v1"]).inE("l1").count()',
+  'g.V().hasLabel("n").outE("l1").inV().id()', `g.V('${long}1').both().id()`, "g.V().hasLabel('n').where(out('loop')).id()"];
+
+async function answers(g) {
+  const all = {};
+  for (const question of [...questions, ...more])
+    all[question] = (await g.submit(question)).toArray().map((value) => JSON.stringify(value)).sort();
+  return all;
+}
+
+async function filled(t, args = []) {
+  const server = await graph(t, args, { throughput: '40000' });
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => cosmos.dispose());
+  const { items } = cosmos.database('graphs').container('g');
+  const g = await client(t, server, '3.7', cloud());
+  await fill(g, items);
+  return { server, g, items };
+}
+
+test('answers are the same from edges and from entries, and after splits', async (t) => {
+  const { server, g, items } = await filled(t, ['--set', 'migration.pause_ms=20ms']);
+  const before = await answers(g); // the first of them has met edges
+  await ready(server);
+  assert.deepEqual((await indexes(server)).map(({ name }) => name), ['gremlin_out', 'gremlin_in']);
+  assert.deepEqual(await answers(g), before);
+
+  const { partitions } = (await signed(server, 'GET', '/_orrery/containers/graphs/g/partitions')).json;
+  const begun = await signed(server, 'POST', `/_orrery/containers/graphs/g/partitions/${partitions[0].id}/split`, { body: { pieces: 3 } });
+  assert.equal(begun.status, 202, begun.text);
+  await server.until(async () => !(await signed(server, 'GET', '/_orrery/migrations')).json.migrations.some(({ id }) => id === begun.json.id));
+  assert.deepEqual(await answers(g), before);
+
+  // entries go with their edges, whoever drops them
+  const loops = async () => (await g.submit("g.V(['', 'v2'], [7, 'v2']).out('loop').count()")).first();
+  assert.equal(await loops(), 1);
+  await g.submit("g.V([7, 'v2']).outE('loop').drop()");
+  assert.equal(await loops(), 0);
+  const outs = async () => (await g.submit("g.V(['a', 'v0']).outE('l1').count()")).first();
+  const had = await outs();
+  await signed(server, 'DELETE', '/dbs/graphs/colls/g/docs/nowhere', { headers: { 'x-ms-documentdb-partitionkey': '["a"]' } });
+  assert.equal(await outs(), had - 1);
+  assert.ok(items);
+});
+
+test('a request sees its own edges and what it dropped', async (t) => {
+  const { server, g } = await filled(t);
+  await g.submit('g.V().out().count()');
+  await ready(server);
+  const ids = (await g.submit(
+    "g.V(['a','v0']).as('a').V(['b','v1']).as('b').addE('fresh').from('a').to('b').iterate(); g.V(['a','v0']).out('fresh').id()")).toArray();
+  assert.deepEqual(ids, ['v1']);
+  assert.deepEqual((await g.submit("g.V(['a','v0']).outE('fresh').drop(); g.V(['a','v0']).out('fresh').id()")).toArray(), []);
+  assert.deepEqual((await g.submit("g.V(['b','v1']).in('fresh').id()")).toArray(), []);
+});
+
+test('a re-key gives them the new partition key', async (t) => {
+  const { server, g, items } = await filled(t);
+  await g.submit('g.V().out().count()');
+  await ready(server);
+  const { resources } = await items.readAll().fetchAll();
+  for (const item of resources) await items.upsert({ ...item, twin: item.pk });
+  const before = await answers(g);
+  const begun = await signed(server, 'POST', '/_orrery/containers/graphs/g/rekey', { body: { partitionKey: { paths: ['/twin'], kind: 'Hash', version: 2 } } });
+  assert.equal(begun.status, 202, begun.text);
+  await server.until(async () => !(await signed(server, 'GET', '/_orrery/containers/graphs/g/rekey')).json.underWay);
+  assert.deepEqual(await answers(g), before);
+  await server.until(async () => (await indexes(server)).every(({ state, key }) => state === 'ready' && key.at(-1).path === '/"twin"'));
+  assert.deepEqual(await answers(g), before);
+});
+
+test('a server that is told not to adds none', async (t) => {
+  const { server, g } = await filled(t, ['--set', 'gremlin.indexes=false']);
+  await g.submit('g.V().out().count()');
+  assert.deepEqual(await indexes(server), []);
+});
+
+test('the default graph is made with them', async (t) => {
+  const server = await graph(t, [], { plain: true });
+  const g = await client(t, server);
+  await g.submit("g.addV('n').property('id','a').as('a').addV('n').property('id','b').addE('e').from('a')");
+  const all = (await signed(server, 'GET', '/dbs')).json.Databases.map(({ id }) => id).filter((id) => id !== 'graphs');
+  const [made] = (await signed(server, 'GET', `/dbs/${all[0]}/colls`)).json.DocumentCollections;
+  assert.deepEqual(made.orrery.indexes.map(({ name }) => name), ['gremlin_out', 'gremlin_in']);
+  assert.deepEqual((await g.submit("g.V('a').out().id()")).toArray(), ['b']);
+  assert.deepEqual((await g.submit("g.V('b').in().id()")).toArray(), ['a']);
+});
+
+test('g.with() in scripts: batchSize and materializeProperties', async (t) => {
+  const server = await graph(t);
+  await container(server, 'graphs', 'other');
+  const g = await client(t, server, '3.7', cloud());
+  for (let i = 0; i < 7; i++) await g.submit("g.addV('n').property('id', i).property('pk', 'a').property('name', 'x')", { i: `v${i}` });
+  const frames = async (script) => {
+    const sizes = [];
+    for await (const result of g.stream(script)) sizes.push(result.toArray().length);
+    return sizes;
+  };
+  assert.deepEqual(await frames("g.with('batchSize', 3).V().id()"), [3, 3, 1]);
+  assert.deepEqual(await frames('g.V().id()'), [7]);
+  const [bare] = (await g.submit("g.with('materializeProperties', 'tokens').V(['a','v1'])")).toArray();
+  assert.equal(bare.properties, undefined);
+  const [whole] = (await g.submit("g.with('materializeProperties', 'all').V(['a','v1'])")).toArray();
+  assert.equal(whole.properties.name[0].value, 'x');
+  for (const script of ["g.with('batchSize', 0).V()", "g.with('batchSize', 'x').V()", "g.with('materializeProperties', 'some').V()"]) {
+    const error = await failure(g.submit(script));
+    assert.equal(error.statusCode, 597, script);
+    assert.ok(attribute(error, 'x-ms-status-code') >= 400);
+  }
+});
