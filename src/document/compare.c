@@ -82,27 +82,32 @@ uint8_t order_rank(enum document_order order, enum document_type type)
     return order == DOCUMENT_ORDER_SQL ? rank_sql(type) : rank_mongo(type);
 }
 
+/* The other way round: every value of every index entry that is looked at comes by here. */
 bool order_type(enum document_order order, uint8_t rank, enum document_type *ret_type)
 {
     static const uint8_t types[] = {
-        DOCUMENT_DOUBLE,    DOCUMENT_STRING,
-        DOCUMENT_OBJECT,    DOCUMENT_ARRAY,
-        DOCUMENT_BINARY,    DOCUMENT_UNDEFINED,
-        DOCUMENT_OBJECT_ID, DOCUMENT_BOOL,
-        DOCUMENT_DATE,      DOCUMENT_NULL,
-        DOCUMENT_REGEX,     DOCUMENT_DB_POINTER,
-        DOCUMENT_CODE,      DOCUMENT_CODE_WITH_SCOPE,
-        DOCUMENT_TIMESTAMP, DOCUMENT_MIN_KEY,
-        DOCUMENT_MAX_KEY,
+        [0x04 / 4] = DOCUMENT_MIN_KEY, [0x08 / 4] = DOCUMENT_UNDEFINED,
+        [0x0C / 4] = DOCUMENT_NULL,    [0x10 / 4] = DOCUMENT_BOOL,
+        [0x14 / 4] = DOCUMENT_DOUBLE,  [0x18 / 4] = DOCUMENT_STRING,
+        [0x1C / 4] = DOCUMENT_ARRAY,   [0x20 / 4] = DOCUMENT_OBJECT,
+        [0x24 / 4] = DOCUMENT_BINARY,  [0x28 / 4] = DOCUMENT_OBJECT_ID,
+        [0x2C / 4] = DOCUMENT_DATE,    [0x30 / 4] = DOCUMENT_TIMESTAMP,
+        [0x34 / 4] = DOCUMENT_REGEX,   [0x38 / 4] = DOCUMENT_DB_POINTER,
+        [0x3C / 4] = DOCUMENT_CODE,    [0x40 / 4] = DOCUMENT_CODE_WITH_SCOPE,
+        [0xF0 / 4] = DOCUMENT_MAX_KEY,
     };
+    uint8_t type = rank % 4 == 0 && rank / 4u < ARRAY_LEN(types) ? types[rank / 4] : 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        if (order_rank(order, types[i]) == rank) {
-            *ret_type = types[i];
-            return true;
-        }
-    }
-    return false;
+    if (order == DOCUMENT_ORDER_MONGO && rank == 0x2A)
+        type = DOCUMENT_BOOL;
+    else if (order == DOCUMENT_ORDER_MONGO && rank == 0x1C)
+        type = DOCUMENT_OBJECT;
+    else if (order == DOCUMENT_ORDER_MONGO && rank == 0x20)
+        type = DOCUMENT_ARRAY;
+    if (!type || order_rank(order, type) != rank)
+        return false;
+    *ret_type = type;
+    return true;
 }
 
 /* --- Text ------------------------------------------------------------------------------------ */

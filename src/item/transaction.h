@@ -60,6 +60,15 @@ struct engine_snapshot *transaction_snapshot(const struct transaction *transacti
 NODISCARD bool transaction_overlay(struct transaction *transaction, struct arena *arena,
                                    struct view_overlay **ret_overlay, struct error *err);
 
+/* The same for an overlay that shows the first `shown` writes and is to show all, in the arena it
+ * was built in: what that takes is a matter of what was planned since. *ret_grown false: it cannot
+ * be changed so, for an item was written again, and is as it was. After an error it is not to be
+ * used.
+ */
+NODISCARD bool transaction_overlay_grow(struct transaction *transaction, size_t shown,
+                                        struct arena *arena, struct view_overlay *overlay,
+                                        bool *ret_grown, struct error *err);
+
 /* Asked before each write, with partition and item key, by whoever has more to say about it. False
  * with err: it is refused. */
 typedef bool transaction_guard(void *self, uint32_t partition, struct slice key, struct error *err);

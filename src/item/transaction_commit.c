@@ -426,8 +426,9 @@ static bool sections_build(struct transaction *transaction, struct error *err)
 /* --- Seeing what is planned ------------------------------------------------------------------
  */
 
+/* numbered: new items of the partition that are shown already. */
 static bool section_show(struct transaction_section *section, struct arena *arena, int64_t now_ms,
-                         struct view_section *ret_shown, struct error *err)
+                         uint32_t numbered, struct view_section *ret_shown, struct error *err)
 {
     struct commit_part part;
 
@@ -436,7 +437,7 @@ static bool section_show(struct transaction_section *section, struct arena *aren
         return false;
     write_set_stamp(section->set, &(struct commit_stamp){.lsn = TRANSACTION_LSN_PROVISIONAL,
                                                          .first_number = partition_number(
-                                                             TRANSACTION_NUMBER_SOURCE, 0),
+                                                             TRANSACTION_NUMBER_SOURCE, numbered),
                                                          .wall_ms = now_ms});
     *ret_shown = view_section_of(&part, arena);
     return true;
@@ -457,7 +458,7 @@ bool transaction_overlay(struct transaction *transaction, struct arena *arena,
     changes_collect(transaction, transaction->seen_count);
     overlay->sections = ARENA_ARRAY(arena, struct view_section, transaction->part_count + 1);
     for (size_t i = 0; fine && i < transaction->part_count; i++) {
-        fine = section_show(&transaction->sections[i], arena, transaction->now_ms,
+        fine = section_show(&transaction->sections[i], arena, transaction->now_ms, 0,
                             &overlay->sections[i], err);
         overlay->count += fine;
     }
@@ -468,6 +469,68 @@ bool transaction_overlay(struct transaction *transaction, struct arena *arena,
         transaction->entities[i]->change = NULL;
     if (fine)
         *ret_overlay = overlay;
+    return fine;
+}
+
+/* Is the write the only one of its item, at a place where nothing else was planned? Then what it
+ * changes does not depend on the others. */
+static bool stands_alone(const struct transaction *transaction, size_t write)
+{
+    const struct transaction_planned *planned = &transaction->planned[write];
+    const struct transaction_seen *seen = planned->seen;
+
+    if (!planned->entity || planned->before != NO_WRITE_BEFORE || planned->entity->last != write ||
+        (planned->entity->stored && planned->entity->stored != seen) || seen->is_over ||
+        seen->makes_room)
+        return false;
+    for (size_t i = 0; i < write; i++)
+        if (transaction->planned[i].seen == seen)
+            return false;
+    return true;
+}
+
+static bool may_grow(const struct transaction *transaction, size_t shown)
+{
+    for (size_t i = 0; i < transaction->seen_count; i++)
+        if (must_go(transaction->seen[i]))
+            return false;
+    for (size_t i = shown; i < transaction->planned_count; i++)
+        if (!stands_alone(transaction, i))
+            return false;
+    return true;
+}
+
+bool transaction_overlay_grow(struct transaction *transaction, size_t shown, struct arena *arena,
+                              struct view_overlay *overlay, bool *ret_grown, struct error *err)
+{
+    struct arena *own = transaction->arena;
+    bool fine = true;
+
+    *ret_grown = may_grow(transaction, shown);
+    if (!*ret_grown)
+        return true;
+    transaction->arena = arena;
+    transaction->part_count = 0;
+    transaction->sections =
+        ARENA_ARRAY(arena, struct transaction_section, transaction->planned_count - shown + 1);
+    for (size_t i = shown; i < transaction->planned_count; i++)
+        entity_collect(transaction, transaction->planned[i].entity);
+    for (size_t i = 0; fine && i < transaction->part_count; i++) {
+        struct transaction_section *section = &transaction->sections[i];
+        const struct view_section *shown_there =
+            view_overlay_find(overlay, section->scope->partition);
+        struct view_section added;
+
+        fine = section_show(section, arena, transaction->now_ms,
+                            shown_there ? shown_there->numbers : 0, &added, err);
+        if (fine)
+            view_overlay_add(overlay, &added, arena);
+    }
+    transaction->arena = own;
+    transaction->sections = NULL;
+    transaction->part_count = 0;
+    for (size_t i = shown; i < transaction->planned_count; i++)
+        transaction->planned[i].entity->change = NULL;
     return fine;
 }
 

@@ -21,6 +21,7 @@ struct view_section view_section_of(const struct commit_part *part, struct arena
 {
     struct placed *placed = ARENA_ARRAY(arena, struct placed, part->op_count + 1);
     struct view_section section = {.partition = part->partition,
+                                   .numbers = part->number_count,
                                    .ops = ARENA_ARRAY(arena, struct engine_op, part->op_count + 1),
                                    .deltas = part->deltas,
                                    .delta_count = part->delta_count};
@@ -59,6 +60,83 @@ static size_t lower_bound(const struct view_section *section, struct slice key)
             high = middle;
     }
     return low;
+}
+
+/* Operations that are put between others: from the last, each moves what is behind it. Room is
+ * taken for twice as many, so that what growing costs is moving. */
+static void ops_merge(struct view_section *section, const struct view_section *added,
+                      struct arena *arena)
+{
+    size_t old = section->op_count, fresh = added->op_count, at = old + fresh, kept;
+
+    if (at > section->op_capacity) {
+        struct engine_op *ops = ARENA_ARRAY(arena, struct engine_op, 2 * at);
+
+        if (old)
+            memcpy(ops, section->ops, old * sizeof *ops);
+        section->ops = ops;
+        section->op_capacity = 2 * at;
+    }
+    while (fresh) {
+        size_t place = lower_bound(&(struct view_section){.ops = section->ops, .op_count = old},
+                                   added->ops[fresh - 1].key);
+
+        kept = place;
+        if (place < old && slice_equal(section->ops[place].key, added->ops[fresh - 1].key))
+            place++; /* the later one counts */
+        memmove(&section->ops[at - (old - place)], &section->ops[place],
+                (old - place) * sizeof *section->ops);
+        at -= old - place;
+        old = kept;
+        section->ops[--at] = added->ops[--fresh];
+    }
+    /* those that took the place of others have left a gap before the first that moved */
+    kept = section->op_count + added->op_count - at;
+    memmove(&section->ops[old], &section->ops[at], kept * sizeof *section->ops);
+    section->op_count = old + kept;
+}
+
+/* Sums of one key are one. */
+static void delta_add(struct view_section *section, const struct commit_delta *added,
+                      struct arena *arena)
+{
+    struct commit_delta *deltas = (struct commit_delta *)section->deltas;
+
+    for (size_t i = 0; i < section->delta_count; i++) {
+        if (!slice_equal(deltas[i].key, added->key))
+            continue;
+        for (size_t n = 0; n < COUNTER_NUMBERS; n++)
+            deltas[i].amounts[n] += added->amounts[n];
+        return;
+    }
+    if (section->delta_count >= section->delta_capacity) {
+        section->delta_capacity = 2 * section->delta_count + 8;
+        deltas = ARENA_ARRAY(arena, struct commit_delta, section->delta_capacity);
+        if (section->delta_count)
+            memcpy(deltas, section->deltas, section->delta_count * sizeof *deltas);
+    }
+    deltas[section->delta_count++] = *added;
+    section->deltas = deltas;
+}
+
+void view_overlay_add(struct view_overlay *overlay, const struct view_section *added,
+                      struct arena *arena)
+{
+    struct view_section *section =
+        (struct view_section *)view_overlay_find(overlay, added->partition);
+    if (!section) {
+        struct view_section *sections = ARENA_ARRAY(arena, struct view_section, overlay->count + 1);
+
+        if (overlay->count)
+            memcpy(sections, overlay->sections, overlay->count * sizeof *sections);
+        sections[overlay->count++] = *added;
+        overlay->sections = sections;
+        return;
+    }
+    ops_merge(section, added, arena);
+    section->numbers += added->numbers;
+    for (size_t i = 0; i < added->delta_count; i++)
+        delta_add(section, &added->deltas[i], arena);
 }
 
 const struct engine_op *view_section_get(const struct view_section *section, struct slice key)

@@ -4,7 +4,8 @@
  * numbers, index entries. Readers of a partition merge them with what is stored, key by key, so
  * that every way of reading sees them: by key, by number, by any index, and as counters.
  *
- * It never changes once built; it lives in the arena it was built in. */
+ * It lives in the arena it was built in, and changes only by growing (view_overlay_add), while
+ * nobody reads. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,9 +17,10 @@
 struct view_section {
     uint32_t partition;
     struct engine_op *ops; /* by key, each key once */
-    size_t op_count;
-    const struct commit_delta *deltas;
-    size_t delta_count;
+    size_t op_count, op_capacity;
+    uint32_t numbers;                  /* of new items among them */
+    const struct commit_delta *deltas; /* of the arena, like all of it */
+    size_t delta_count, delta_capacity;
 };
 
 struct view_overlay {
@@ -28,6 +30,11 @@ struct view_overlay {
 
 /* Sorts the operations of a part, of two with one key the later; in the arena. */
 struct view_section view_section_of(const struct commit_part *part, struct arena *arena);
+
+/* Adds what is planned besides: of two operations with one key that of the section. In the arena of
+ * the overlay. */
+void view_overlay_add(struct view_overlay *overlay, const struct view_section *section,
+                      struct arena *arena);
 
 /* NULL: nothing is planned there. */
 const struct view_section *view_overlay_find(const struct view_overlay *overlay,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey } from './server.js';
-import { Wire, authenticator, client, evaluation, failure, frame, graph, opcodes, v2 } from './gremlin.js';
+import { Wire, attribute, authenticator, client, evaluation, failure, frame, graph, opcodes, v2 } from './gremlin.js';
 
 const patient = ['--set', 'gremlin.evaluation_ms=1h', '--set', 'gremlin.evaluation_ms_max=1h', '--set', 'gremlin.loops_max=1000000000'];
 const host = (server, account) => ({ headers: { Host: `${account}.localhost:${server.gremlinPort}` } });
@@ -49,6 +49,30 @@ test('giant paths, groups and results end at the limit of memory', async (t) => 
     assert.ok(status.code >= 500, `${script}: ${status.code}`);
   }
   assert.deepEqual((await wire.ask(evaluation('g.inject(1)')))[0].result.data, [1]);
+});
+
+test('what is one value in the end, and what steps that write have read, ends at the limit of memory; barriers go on', async (t) => {
+  const server = await graph(t, ['--set', 'gremlin.memory_bytes_max=8M', ...patient], { throughput: '40000' });
+  const g = await client(t, server, '3.7', { authenticator: authenticator('3.7'), path: '/' });
+  const count = 4000;
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => cosmos.dispose());
+  const vertices = Array.from({ length: count }, (_, i) => ({ id: `v${i}`, label: 'n', pk: `p${i % 5}`, big: [{ id: `b${i}`, _value: `${i} ${'x'.repeat(4000)}` }] }));
+  for (let i = 0; i < count; i += 100)
+    for (const { statusCode } of await cosmos.database('graphs').container('g').items.bulk(vertices.slice(i, i + 100).map((resourceBody) => ({ operationType: 'Create', resourceBody }))))
+      assert.equal(statusCode, 201);
+  const big = "g.V().values('big')";
+  for (const script of [`${big}.fold().count(local)`, `${big}.groupCount().count(local)`, `${big}.group().count(local)`, `${big}.aggregate('x').cap('x').count(local)`,
+    `${big}.aggregate(local,'x').cap('x').count(local)`, `${big}.tree().count(local)`, `${big}.groupCount('x').cap('x').count(local)`,
+    `${big}.as('n').addV('w').property('pk', 'w').property('name', select('n'))`, `g.V().local(values('big').dedup()).fold().count(local)`,
+    `g.V().repeat(union(values('big').as('a').V(['p0','v0']), identity()).path().as('p').V(['p0','v0'])).times(3).path()`]) {
+    const error = await failure(g.submit(script));
+    assert.equal(error.statusCode, 500, `${script}: ${error.message}`);
+    assert.equal(attribute(error, 'x-ms-status-code'), 1003, `${script}: ${error.message}`);
+  }
+  assert.equal((await g.submit("g.V().hasLabel('w').count()")).first(), 0);
+  for (const script of [`${big}.order().count()`, `${big}.dedup().count()`, `${big}.barrier().count()`])
+    assert.equal((await g.submit(script)).first(), count, script);
 });
 
 test('what strangers send is bounded, and so are their attempts', async (t) => {

@@ -117,6 +117,18 @@ test('a server that is told not to adds none', async (t) => {
   assert.deepEqual(await indexes(server), []);
 });
 
+test('an index of somebody else stays, whatever its name', async (t) => {
+  const server = await graph(t);
+  const shown = await definition(server);
+  const theirs = { name: 'gremlin_out', key: [{ path: '/name' }] };
+  const replaced = await signed(server, 'PUT', '/dbs/graphs/colls/g', { body: { ...shown, orrery: { ...shown.orrery, indexes: [theirs] } } });
+  assert.equal(replaced.status, 200, replaced.text);
+  const g = await client(t, server, '3.7', cloud());
+  await g.submit("g.addV('n').property('id','a').property('pk','p').as('a').addV('n').property('id','b').property('pk','p').addE('e').from('a')");
+  assert.deepEqual((await g.submit("g.V('a').out().id()")).toArray(), ['b']);
+  assert.deepEqual((await indexes(server)).map(({ name, key }) => [name, key.length]), [['gremlin_out', 1]]);
+});
+
 test('the default graph is made with them', async (t) => {
   const server = await graph(t, [], { plain: true });
   const g = await client(t, server);
@@ -126,6 +138,17 @@ test('the default graph is made with them', async (t) => {
   assert.deepEqual(made.orrery.indexes.map(({ name }) => name), ['gremlin_out', 'gremlin_in']);
   assert.deepEqual((await g.submit("g.V('a').out().id()")).toArray(), ['b']);
   assert.deepEqual((await g.submit("g.V('b').in().id()")).toArray(), ['a']);
+});
+
+test('many merge steps in one request', async (t) => {
+  const server = await graph(t, ['--set', 'gremlin.operators_max=2000'], { throughput: '40000' });
+  const g = await client(t, server, '3.7', cloud());
+  const merge = (n) => `g.mergeV([(T.label): 'n', 'pk': 'a', 'key': ${n % 40}]).iterate()`;
+  await g.submit(Array.from({ length: 300 }, (_, n) => merge(n)).join(';'));
+  assert.equal((await g.submit('g.V().count()')).first(), 40);
+  // found by what an earlier step of the same request wrote anew
+  await g.submit("g.mergeV([(T.label): 'm', 'pk': 'a', 'key': 1]).property('key', 2).iterate(); g.mergeV([(T.label): 'm', 'pk': 'a', 'key': 2]).property('seen', true).iterate()");
+  assert.deepEqual((await g.submit("g.V().hasLabel('m').values('seen')")).toArray(), [true]);
 });
 
 test('g.with() in scripts: batchSize and materializeProperties', async (t) => {

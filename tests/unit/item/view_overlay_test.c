@@ -14,6 +14,7 @@ struct fixture {
     struct test_space test;
     struct arena *arena;
     uint32_t chance;
+    size_t grown; /* overlays */
 };
 
 static int setup(void **state)
@@ -140,6 +141,34 @@ static void requests_make(struct fixture *f, struct cursor_range *ranges,
     ret_requests[3].backwards = true;
 }
 
+/* An overlay of random writes, looked at now and then: it grows, or is built anew. */
+static struct view_overlay *overlay_grown(struct fixture *f, struct transaction *transaction,
+                                          struct arena **shown)
+{
+    struct view_overlay *overlay = NULL;
+    size_t writes = 0;
+    struct error err;
+
+    for (uint32_t i = 1 + draw(f, 20); i > 0; i--) {
+        bool grown = false;
+
+        act(f, transaction);
+        if (i > 1 && draw(f, 3))
+            continue;
+        if (overlay)
+            assert_ok(transaction_overlay_grow(transaction, writes, *shown, overlay, &grown, &err),
+                      &err);
+        f->grown += grown;
+        if (!grown) {
+            arena_free(*shown);
+            *shown = arena_new();
+            assert_ok(transaction_overlay(transaction, *shown, &overlay, &err), &err);
+        }
+        writes = transaction_write_count(transaction);
+    }
+    return overlay;
+}
+
 /* Whatever is read with the overlay before the commit is what is read without it afterwards. */
 static void a_reader_sees_before_the_commit_what_all_see_behind_it(void **state)
 {
@@ -161,9 +190,7 @@ static void a_reader_sees_before_the_commit_what_all_see_behind_it(void **state)
         for (uint32_t i = draw(f, 10); i > 0; i--)
             act(f, NULL);
         assert_ok(transaction_open(&scope, arena, &transaction, &err), &err);
-        for (uint32_t i = 1 + draw(f, 20); i > 0; i--)
-            act(f, transaction);
-        assert_ok(transaction_overlay(transaction, shown, &overlay, &err), &err);
+        overlay = overlay_grown(f, transaction, &shown);
         view = view_of(&scope, transaction_snapshot(transaction));
         view.planned = view_overlay_find(overlay, scope.partition);
         for (size_t i = 0; i < ARRAY_LEN(requests); i++)
@@ -180,6 +207,7 @@ static void a_reader_sees_before_the_commit_what_all_see_behind_it(void **state)
             }
         }
     }
+    assert_true(f->grown > ROUNDS / 4);
 }
 
 static void an_operation_within_is_refused_once_another_wrote_the_item(void **state)

@@ -92,6 +92,20 @@ bool gremlin_part_overlay(struct gremlin_graph *graph, struct gremlin_part *part
 
     if (writes == part->overlay_writes)
         return true;
+    if (part->overlay && writes > part->overlay_writes) {
+        bool grown;
+
+        if (!transaction_overlay_grow(part->transaction, part->overlay_writes, part->overlay_arena,
+                                      part->overlay, &grown, err)) {
+            part->overlay_writes = 0;
+            part->overlay = NULL;
+            return false;
+        }
+        if (grown) {
+            part->overlay_writes = writes;
+            return hold(graph, err);
+        }
+    }
     arena_free(part->overlay_arena);
     part->overlay_arena = arena_new();
     part->overlay = NULL;
