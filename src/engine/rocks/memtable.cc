@@ -159,16 +159,27 @@ class TreeMemTable final : public rocksdb::MemTableRep
     }
 
   private:
+    /* RocksDB gives multiples of a pointer's size aligned to one as long as nobody has asked the
+     * same arena for something else. That is looked at and not relied on. */
     static void *give(void *context, size_t bytes)
     {
-        enum { ALIGN = 8 };
+        constexpr uintptr_t rest = alignof(void *) - 1;
+        TreeMemTable *own = static_cast<TreeMemTable *>(context);
         char *memory;
 
-        static_cast<TreeMemTable *>(context)->MemTableRep::Allocate(bytes + ALIGN - 1, &memory);
-        return reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(memory) + ALIGN - 1) &
-                                        ~static_cast<uintptr_t>(ALIGN - 1));
+        bytes = (bytes + rest) & ~rest;
+        if (own->aligned_) {
+            own->MemTableRep::Allocate(bytes, &memory);
+            own->aligned_ = (reinterpret_cast<uintptr_t>(memory) & rest) == 0;
+        }
+        if (!own->aligned_) {
+            own->MemTableRep::Allocate(bytes + rest, &memory);
+            memory += -reinterpret_cast<uintptr_t>(memory) & rest;
+        }
+        return memory;
     }
 
+    bool aligned_ = true; /* so far */
     struct rocks_tree tree_;
 };
 
