@@ -47,11 +47,15 @@ static void shares_by_use(const struct load_division *division, double *shares)
         shares[i] *= division->share / sum;
 }
 
+/* Also of a tenth of an even share: what is cut again and again, while others are hot, would end
+ * with so little that a single write waits for minutes. */
 static double share_missing(const struct load_division *division, size_t piece, double share)
 {
     double wanted = MIN(division->pieces[piece].wanted * GROWTH, division->ru_max);
+    double even = 1 / (double)(division->piece_count + division->other_count);
+    double least = MIN(even * KEPT_LEAST, division->ru > 0 ? division->ru_max / division->ru : 0);
 
-    return division->ru > 0 ? MAX(wanted / division->ru - share, 0.0) : 0;
+    return division->ru > 0 ? MAX(MAX(wanted / division->ru, least) - share, 0.0) : 0;
 }
 
 /* The piece that misses least of those not served yet. */

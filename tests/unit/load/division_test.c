@@ -77,6 +77,25 @@ a_hot_key_gets_what_a_partition_may_give_from_those_who_can_spare_it(void **stat
     assert_true((1 - sum) / 0.75 * 0.25 * 40000 >= 2500); /* the others have room still */
 }
 
+/* Keys were isolated one after the other while another was hot, so little is left of the span. */
+static void pieces_without_load_get_a_tenth_of_an_even_share(void **state UNUSED)
+{
+    struct load_use pieces[2] = {{0, 0}, {0, 0}};
+    struct load_other others[1] = {{0.9999, {40, 40}}};
+    double shares[2];
+
+    assert_near(load_divide(&(struct load_division){.ru = 400,
+                                                    .ru_max = 10000,
+                                                    .share = 0.0001,
+                                                    .pieces = pieces,
+                                                    .piece_count = 2,
+                                                    .others = others,
+                                                    .other_count = 1},
+                            shares),
+                0.2 / 3);
+    assert_near(shares[0], 0.1 / 3);
+}
+
 static void nothing_is_taken_from_those_who_need_it(void **state UNUSED)
 {
     struct load_use pieces[2] = {{400, 4000}, {100, 1000}};
@@ -201,6 +220,7 @@ int main(void)
         cmocka_unit_test(a_span_that_spends_all_it_has_is_divided_by_what_its_pieces_spend),
         cmocka_unit_test(what_is_left_over_is_divided_evenly),
         cmocka_unit_test(a_hot_key_gets_what_a_partition_may_give_from_those_who_can_spare_it),
+        cmocka_unit_test(pieces_without_load_get_a_tenth_of_an_even_share),
         cmocka_unit_test(nothing_is_taken_from_those_who_need_it),
         cmocka_unit_test(nobody_is_slower_afterwards),
         cmocka_unit_test(nobody_is_slower_when_shares_follow),
