@@ -39,7 +39,7 @@ static int entry_remove(const char *path, const struct stat *status, int kind, s
     return remove(path);
 }
 
-bool rocks_tree_remove(const char *path, struct error *err)
+bool rocks_directory_remove(const char *path, struct error *err)
 {
     return !is_there(path) ||
            nftw(path, entry_remove, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
@@ -107,7 +107,7 @@ static bool fresh_make(const struct resetting *resetting, struct error *err)
     DIR *listing;
     bool done;
 
-    if (!rocks_tree_remove(resetting->fresh, err))
+    if (!rocks_directory_remove(resetting->fresh, err))
         return false;
     if (mkdir(resetting->fresh, 0700) != 0)
         return error_set_errno(err, ERROR_STORE_IO, "making \"%s\"", resetting->fresh);
@@ -121,7 +121,7 @@ static bool fresh_make(const struct resetting *resetting, struct error *err)
 
 static bool past_make_way(const struct resetting *resetting, struct error *err)
 {
-    if (!rocks_tree_remove(resetting->past, err))
+    if (!rocks_directory_remove(resetting->past, err))
         return false;
     return rename(resetting->store, resetting->past) == 0 ||
            error_set_errno(err, ERROR_STORE_IO, "renaming \"%s\"", resetting->store);
@@ -140,7 +140,7 @@ static bool stores_exchange(const struct rocks_directory *directory,
     if (rename(resetting->fresh, resetting->store) != 0)
         return error_set_errno(err, ERROR_STORE_IO, "renaming \"%s\"", resetting->fresh);
     return rocks_directory_sync(rocks_directory_path(directory), err) &&
-           rocks_tree_remove(resetting->past, err);
+           rocks_directory_remove(resetting->past, err);
 }
 
 bool rocks_reset(struct slice url, struct slice copy, struct error *err)
