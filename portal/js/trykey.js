@@ -6,6 +6,8 @@ import { attempt } from './dialog.js';
 import { editor } from './editor.js';
 import { bound } from './map.js';
 import { key as keyText, number } from './format.js';
+import { go as goTo } from './route.js';
+import { rekeyDialog } from './rekey.js';
 
 const made = '/partitionKey';
 const target = (synthetic) => ({ partitionKey: { paths: [made], kind: 'Hash', version: 2 }, orrery: { synthetic: { ...synthetic, target: made } } });
@@ -43,7 +45,7 @@ function parsed(name, text) {
   }
 }
 
-export async function view(main, { base, definition }) {
+export async function view(main, { base, definition, database, container }) {
   const synthetic = definition.orrery?.synthetic;
   const known = (synthetic?.sources ?? (synthetic ? [synthetic.base, synthetic.hashed].filter(Boolean) : definition.partitionKey?.paths)) ?? ['/id'];
   const host = h('div', { class: 'grow' });
@@ -53,7 +55,8 @@ export async function view(main, { base, definition }) {
   const sample = Object.fromEntries(known.map((path) => [path.slice(1).split('/')[0], 'example']));
   const which = select([['own', 'the key of this container'], ['concatenation', 'another: several values in one'], ['computedSuffix', 'another: a value and a number computed'], ['randomSuffix', 'another: a value and a random number'], ['plain', 'another: one value'], ['hierarchical', 'another: hierarchical']], { id: 'try-which', onchange: choose });
   const partitions = h('input', { type: 'number', min: 1, max: 1000, value: 1, id: 'try-partitions' });
-  const other = h('div', { hidden: true, class: 'other-key' }, h('h3', null, 'The other key, as a container is created with it'), keyHost, field('Physical partitions', partitions));
+  const other = h('div', { hidden: true, class: 'other-key' }, h('h3', null, 'The other key, as a container is created with it'), keyHost, field('Physical partitions', partitions),
+    !session.readOnly && h('div', { class: 'buttons' }, button('Re-key to it: dry run…', rekey, { id: 'try-rekey' })));
   const go = button('What key does it get?', run, { class: 'main', id: 'try' });
   if (session.readOnly) go.disabled = true;
   fill(main, h('div', { class: 'split short' },
@@ -67,6 +70,14 @@ export async function view(main, { base, definition }) {
   function choose() {
     other.hidden = which.value === 'own';
     if (!other.hidden) definitionText.value = JSON.stringify(templates[which.value](known), null, 2);
+  }
+
+  async function rekey() {
+    await attempt(problem, async () => {
+      const wanted = parsed('The definition', definitionText.value);
+      const name = wanted.orrery?.synthetic ? `${wanted.orrery.synthetic.kind} in ${wanted.orrery.synthetic.target}` : (wanted.partitionKey?.paths ?? []).join(', ');
+      if (await rekeyDialog(base, container, wanted, name)) goTo('keys', database, container, 'advice');
+    });
   }
 
   async function run() {
