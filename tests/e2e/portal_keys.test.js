@@ -154,6 +154,8 @@ test('a key that no container has is made by the rules of those that have one, a
   assert.ok(wide.json.partitions.length > 1);
   assert.equal((await tried({ definition: kinds.computed, document: ['2018-08-09.353'] })).json.partitionKey[0], '2018-08-09.353');
 
+  assert.equal((await tried({ definition: { ...kinds.plain, id: 'named' }, document: { pk: 'x' } })).json.partitionKey[0], 'x');
+
   const refused = async (body, status, text, options) => {
     const answer = await tried(body, options);
     assert.equal(answer.status, status, answer.text);

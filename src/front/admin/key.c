@@ -172,9 +172,9 @@ static bool definition_think(struct admin_call *call, struct slice given,
     struct document_value id;
     size_t begun;
 
+    buf_init(&body, BUF_DEFAULT_MAX);
     if (document_find(given, SLICE("id"), &id))
         return definition_new(definition_fresh(given, call->arena), NULL, ret_definition, err);
-    buf_init(&body, BUF_DEFAULT_MAX);
     begun = document_begin(&body);
     document_append_string(&body, SLICE("id"), SLICE("tried"));
     document_iter_init(&iter, given);
