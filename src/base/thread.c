@@ -117,18 +117,18 @@ bool condition_wait_until(struct condition *condition, struct mutex *mutex, int6
 
 /* A futex: sleeping compares the word again under the kernel's own lock, so a ring between the look
  * and the sleep is not missed. */
-uint32_t doorbell_note(struct doorbell *bell)
+uint32_t thread_bell_note(struct thread_bell *bell)
 {
     return atomic_load(&bell->rung);
 }
 
-void doorbell_ring(struct doorbell *bell, bool all)
+void thread_bell_ring(struct thread_bell *bell, bool all)
 {
     atomic_fetch_add(&bell->rung, 1);
     (void)syscall(SYS_futex, &bell->rung, FUTEX_WAKE_PRIVATE, all ? INT_MAX : 1);
 }
 
-bool doorbell_sleep(struct doorbell *bell, uint32_t noted, int64_t deadline_ms)
+bool thread_bell_sleep(struct thread_bell *bell, uint32_t noted, int64_t deadline_ms)
 {
     struct timespec until = time_of(deadline_ms);
 

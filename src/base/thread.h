@@ -49,17 +49,18 @@ void condition_wait(struct condition *condition, struct mutex *mutex);
 /* False when the time passed first. deadline_ms is of clock_monotonic_ms. */
 bool condition_wait_until(struct condition *condition, struct mutex *mutex, int64_t deadline_ms);
 
-/* A doorbell: how one is told without a lock that something has come. Whoever would sleep first
- * notes what the bell says, then looks, and sleeps only while it says the same. */
-struct doorbell {
+/* A bell for threads: how one is told without a lock that something has come. Whoever would sleep
+ * first notes what the bell says, then looks, and sleeps only while it says the same. */
+struct thread_bell {
     _Atomic uint32_t rung;
 };
 
-uint32_t doorbell_note(struct doorbell *bell);
-void doorbell_ring(struct doorbell *bell, bool all); /* wakes one that sleeps, or all of them */
+uint32_t thread_bell_note(struct thread_bell *bell);
+void thread_bell_ring(struct thread_bell *bell,
+                      bool all); /* wakes one that sleeps, or all of them */
 
 /* False when the time passed first. Returns early now and then. */
-bool doorbell_sleep(struct doorbell *bell, uint32_t noted, int64_t deadline_ms);
+bool thread_bell_sleep(struct thread_bell *bell, uint32_t noted, int64_t deadline_ms);
 
 struct thread {
     pthread_t native;

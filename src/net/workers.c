@@ -73,7 +73,7 @@ struct net_workers {
     struct net_workers_settings settings;
     _Atomic(struct net_work *) arrived; /* newest first; closed at the end */
     struct net_work closed;
-    struct doorbell work_came;
+    struct thread_bell work_came;
     atomic_size_t pending; /* work that has not begun */
     atomic_size_t idle;    /* threads that sleep, or are about to; written under the lock */
     atomic_size_t threads; /* written under the lock */
@@ -145,7 +145,7 @@ void net_workers_free(struct net_workers *workers)
         if (workers->metrics.queued)
             worker_call(workers); /* whoever brought it may not have had the lock yet */
         workers->stopping = true;
-        doorbell_ring(&workers->work_came, true);
+        thread_bell_ring(&workers->work_came, true);
     }
     for (size_t i = 0; i < workers->settings.threads_max; i++)
         if (slot_is_used(&workers->slots[i]))
@@ -344,7 +344,7 @@ bool net_workers_submit(struct net_workers *workers, struct net_work *work, stru
     atomic_fetch_add(&workers->submitted, 1);
     if (!mutex_try_lock(&workers->lock)) {
         if (atomic_load(&workers->idle)) {
-            doorbell_ring(&workers->work_came, false);
+            thread_bell_ring(&workers->work_came, false);
             return true;
         }
         if (atomic_load(&workers->threads) == workers->settings.threads_max)
@@ -362,7 +362,7 @@ static void worker_call(struct net_workers *workers)
 {
     if (workers->idle > workers->called) {
         workers->called++;
-        doorbell_ring(&workers->work_came, false);
+        thread_bell_ring(&workers->work_came, false);
     } else if (!workers->stopping && workers->threads < workers->settings.threads_max) {
         worker_start(workers);
     }
@@ -488,7 +488,7 @@ static bool more_startable(const struct net_workers *workers)
  * by one thread alone. */
 static bool work_await(struct net_workers *workers, int64_t until_ms)
 {
-    uint32_t noted = doorbell_note(&workers->work_came);
+    uint32_t noted = thread_bell_note(&workers->work_came);
     bool watches, in_time = true;
 
     workers->idle++;
@@ -499,7 +499,7 @@ static bool work_await(struct net_workers *workers, int64_t until_ms)
         if (watches)
             until_ms = MIN(until_ms, clock_monotonic_ms() + LOOK_MS);
         mutex_unlock(&workers->lock);
-        in_time = doorbell_sleep(&workers->work_came, noted, until_ms);
+        in_time = thread_bell_sleep(&workers->work_came, noted, until_ms);
         mutex_lock(&workers->lock);
         arrived_take(workers);
         if (watches)
