@@ -3,11 +3,11 @@
 
     backup_bench.py PATH_IN_THE_FOLDER_OF_fill_bench_load [--items N] [--rounds N] [--fill DIR | --filled DIR]
 
-A million items of 1 KB are about 1 GB; ten times as many take ten times as long, since nothing is kept in memory. MB are those
-of the store's files, the same for all three, so that the ratio is that of the times.
+A million items of 1 KB are about 1 GB; ten times as many take ten times as long, since nothing is kept in memory: what 10 GB of
+files would take is printed, by that. MB are those of the store's files, the same for all three, so that the ratio is that of the times.
+--fill only puts the items into DIR, which takes longest, and --filled measures with them: on a quiet machine, as often as wanted.
 """
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -41,8 +41,9 @@ def bytes_of(directory):
 
 
 def measure(orrery, where, directory, rounds):
-    """Seconds of each, turn by turn."""
+    """Seconds of each, turn by turn; and the size of what was copied."""
     seconds = {"backup": [], "incremental": [], "restore": [], "cp": []}
+    size = bytes_of(f"{directory}/data")
     for nth in range(rounds):
         backups, copy = os.path.join(directory, f"b{nth}"), os.path.join(directory, f"copy{nth}")
         restored = os.path.join(directory, f"restored{nth}")
@@ -54,7 +55,7 @@ def measure(orrery, where, directory, rounds):
               + f", {bytes_of(backups) / 1e6:.0f} MB of backups", flush=True)
         for path in (backups, copy, restored):
             shutil.rmtree(path)
-    return {name: statistics.median(values) for name, values in seconds.items()}
+    return {name: statistics.median(values) for name, values in seconds.items()}, size
 
 
 def serve(orrery, directory, log):
@@ -78,18 +79,16 @@ def bench(args, programs, orrery, directory, log):
         if args.fill:
             return
         where = ["--endpoint", f"http://127.0.0.1:{server.port}", "--dev"]
-        read = json.loads(run(orrery, "backup", f"{directory}/first", "--format", "json", *where))
-        shutil.rmtree(f"{directory}/first")
-        size = bytes_of(f"{directory}/data")
-        print(f"  {args.items} items of 1 KB: {size / 1e6:.0f} MB of files, "
-              f"{read['bytesRead'] / 1e6:.0f} MB of entries", flush=True)
-        median = measure(orrery, where, directory, args.rounds)
+        median, size = measure(orrery, where, directory, args.rounds)
+        print(f"  {args.items} items of 1 KB: {size / 1e6:.0f} MB of files", flush=True)
     finally:
         server.stop()
     for name in ("backup", "restore"):
         ours, theirs = (size / 1e6 / median[way] for way in (name, "cp"))
         print(f"{name} of {args.items} items of 1 KB, MB of files per second, vs cp -r and sync: "
               f"{ours:.0f} / {theirs:.0f} = {ours / theirs:.2f}")
+    print("10 GB of files, extrapolated: " + ", ".join(
+        f"{name} {median[name] * 1e10 / size:.0f} s" for name in ("backup", "restore", "cp")))
     print(f"incremental backup of nothing new, seconds, vs the full one (less is better): "
           f"{median['incremental']:.2f} / {median['backup']:.2f} = "
           f"{median['incremental'] / median['backup']:.2f}")

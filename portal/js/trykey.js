@@ -48,13 +48,15 @@ function parsed(name, text) {
 export async function view(main, { base, definition, database, container }) {
   const synthetic = definition.orrery?.synthetic;
   const known = (synthetic?.sources ?? (synthetic ? [synthetic.base, synthetic.hashed].filter(Boolean) : definition.partitionKey?.paths)) ?? ['/id'];
+  let definitionText = null; // an editor takes a while to be there
   const host = h('div', { class: 'grow' });
   const keyHost = h('div');
   const out = h('section', { class: 'panel', 'aria-live': 'polite', id: 'tried' }, h('p', { class: 'dim' }, 'Nothing is written.'));
   const problem = h('div');
+  const today = (await attempt(problem, async () => (await admin('GET', base)).json.partitions.length)) ?? 1;
   const sample = Object.fromEntries(known.map((path) => [path.slice(1).split('/')[0], 'example']));
   const which = select([['own', 'the key of this container'], ['concatenation', 'another: several values in one'], ['computedSuffix', 'another: a value and a number computed'], ['randomSuffix', 'another: a value and a random number'], ['plain', 'another: one value'], ['hierarchical', 'another: hierarchical']], { id: 'try-which', onchange: choose });
-  const partitions = h('input', { type: 'number', min: 1, max: 1000, value: 1, id: 'try-partitions' });
+  const partitions = h('input', { type: 'number', min: 1, max: 1000, value: Math.min(today, 1000), id: 'try-partitions' });
   const other = h('div', { hidden: true, class: 'other-key' }, h('h3', null, 'The other key, as a container is created with it'), keyHost, field('Physical partitions', partitions),
     !session.readOnly && h('div', { class: 'buttons' }, button('Re-key to it: dry run…', rekey, { id: 'try-rekey' })));
   const go = button('What key does it get?', run, { class: 'main', id: 'try' });
@@ -64,12 +66,12 @@ export async function view(main, { base, definition, database, container }) {
     h('div', null, problem, out)),
   synthetic && h('section', { class: 'panel' }, h('h2', null, 'The key of this container is synthetic'), h('pre', { class: 'json', tabindex: '0' }, JSON.stringify(synthetic, null, 2))));
   const text = await editor(host, { language: 'json', label: 'Document', value: JSON.stringify({ id: '1', ...sample }, null, 2), run });
-  const definitionText = await editor(keyHost, { language: 'json', label: 'Definition of the other key', value: '', run });
-  partitions.value = (await attempt(problem, async () => (await admin('GET', base)).json.partitions.length)) ?? 1;
+  definitionText = await editor(keyHost, { language: 'json', label: 'Definition of the other key', value: '', run });
+  choose(); // who was quick has chosen already
 
   function choose() {
     other.hidden = which.value === 'own';
-    if (!other.hidden) definitionText.value = JSON.stringify(templates[which.value](known), null, 2);
+    if (!other.hidden && definitionText) definitionText.value = JSON.stringify(templates[which.value](known), null, 2);
   }
 
   async function rekey() {
@@ -92,6 +94,6 @@ export async function view(main, { base, definition, database, container }) {
   }
   return () => {
     text.destroy();
-    definitionText.destroy();
+    definitionText?.destroy();
   };
 }

@@ -177,7 +177,9 @@ struct verify *verify_new(const struct backup_moment *moment,
         scope_init(verify);
         numbering_read(verify);
     } else {
-        verify->phase = VERIFY_PHASE_DONE; /* the catalogue is read whole, the history by nobody */
+        /* the catalogue is read whole */
+        verify->phase =
+            partition->id == PARTITION_HISTORY ? VERIFY_PHASE_HISTORY : VERIFY_PHASE_DONE;
     }
     return verify;
 }
@@ -207,8 +209,9 @@ void verify_tell(struct verify *verify, enum verify_kind kind, struct slice key,
 {
     struct verify_finding finding = {
         .kind = kind,
-        .is_derived = kind == VERIFY_MISSING || kind == VERIFY_WRONG || kind == VERIFY_SURPLUS ||
-                      kind == VERIFY_SUM,
+        .is_derived =
+            verify->partition->container && (kind == VERIFY_MISSING || kind == VERIFY_WRONG ||
+                                             kind == VERIFY_SURPLUS || kind == VERIFY_SUM),
         .node = verify->partition->node->name,
         .partition = verify->partition->id,
         .container = verify->partition->container,
@@ -721,6 +724,9 @@ bool verify_step(struct verify *verify, size_t entries_max, const struct verify_
             break;
         case VERIFY_PHASE_COUNT:
             good = count_step(verify, entries_max, &looked, err);
+            break;
+        case VERIFY_PHASE_HISTORY:
+            good = verify_history_step(verify, entries_max, &looked, err);
             break;
         default:
             good = surplus_step(verify, entries_max, &looked, err);

@@ -5,6 +5,8 @@
  * Each is looked up under the snapshot of a moment and compared, and entries are counted: where a
  * family has more than its items make, those that no item makes are named.
  *
+ * The history of changes is compared with itself: records, their documents and their sums.
+ *
  * What no other entry tells of cannot be checked against anything: a property of an item that no
  * index has, of a container that keeps only the latest versions. Stores notice damage of that kind
  * by their own checksums, where they have them. */

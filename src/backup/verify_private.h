@@ -1,5 +1,5 @@
 /* Verify from within: verify.c walks items forwards, verify_surplus.c entries backwards,
- * verify_repair.c makes entries anew. */
+ * verify_repair.c makes entries anew, verify_history.c reads the history of changes. */
 #pragma once
 
 #include "backup/verify.h"
@@ -9,6 +9,7 @@ enum verify_phase {
     VERIFY_PHASE_ITEMS,   /* what each makes is looked up */
     VERIFY_PHASE_COUNT,   /* entries of each family */
     VERIFY_PHASE_SURPLUS, /* of the families that have too many */
+    VERIFY_PHASE_HISTORY, /* of the partition that has it: all of it */
     VERIFY_PHASE_DONE,
 };
 
@@ -40,6 +41,8 @@ struct verify {
     struct verify_sum *sums;
     size_t sum_count;
     int64_t total[COUNTER_NUMBERS]; /* of the physical partition */
+    uint64_t history_mark;          /* records up to this time are about to go */
+    int64_t history_counted[COUNTER_NUMBERS];
     struct verify_figures figures;
 
     const struct verify_sink *sink; /* while a step runs */
@@ -69,6 +72,10 @@ void verify_tell(struct verify *verify, enum verify_kind kind, struct slice key,
 /* Names the entries of a family that no item makes. *ret_finished: the family is done. */
 NODISCARD bool verify_surplus_step(struct verify *verify, uint8_t family, size_t entries_max,
                                    size_t *ret_looked, bool *ret_finished, struct error *err);
+
+/* Goes on through the history of a node's changes. */
+NODISCARD bool verify_history_step(struct verify *verify, size_t entries_max, size_t *looked,
+                                   struct error *err);
 
 /* Puts what the item of this key makes and lacks, and deletes an entry that it does not make
  * (surplus.data NULL: none), as things are now. */

@@ -459,6 +459,18 @@ void catalogue_purge_queue_clear(struct catalogue *catalogue);
 
 struct catalogue_record_address container_address(const struct container *container);
 
+/* Could a copy of a container be made under this id, in its database? ERROR_NAME_TAKEN,
+ * ERROR_LIMIT_REACHED, ERROR_PROMOTION_UNFIT. */
+NODISCARD bool catalogue_container_copy_check(const struct catalogue_change *change,
+                                              const struct container *of, struct slice id,
+                                              struct error *err);
+/* The container that has its properties and offer, and this map; its records are put into the
+ * change. Not its scripts. To be stamped behind the commit. *ret_copy is owned. */
+NODISCARD bool catalogue_container_copy(struct catalogue_change *change, const struct container *of,
+                                        struct slice id, struct partition_map *map,
+                                        struct container **ret_copy, struct error *err);
+void catalogue_container_copy_stamp(const struct catalogue_change *change, struct container *copy);
+
 /* --- Promotions (catalogue_promotion.c) ------------------------------------------------------ */
 
 /* ERROR_PROMOTION_BOUND: a promotion does not let a container be dropped, be given this definition,

@@ -118,6 +118,91 @@ static bool container_prepare(struct catalogue_change *change, const struct cata
     return true;
 }
 
+/* --- Copies: what migration.c publishes ------------------------------------------------------ */
+
+static struct catalogue_found parents_of(const struct catalogue_change *change,
+                                         const struct container *container)
+{
+    struct catalogue_state *account = catalogue_state_find_number(change->root, container->account);
+    struct catalogue_state *database = catalogue_state_find_number(account, container->database);
+
+    return (struct catalogue_found){.account = catalogue_state_account(account),
+                                    .database = catalogue_state_database(database)};
+}
+
+bool catalogue_container_copy_check(const struct catalogue_change *change,
+                                    const struct container *of, struct slice id, struct error *err)
+{
+    const struct definition_limits *limits = &change->catalogue->limits;
+    const struct catalogue_found found = parents_of(change, of);
+
+    if (of->promotions.count)
+        return error_set(
+            err, ERROR_PROMOTION_UNFIT,
+            "container \"%.*s\" is tied to another by a promotion and cannot be copied",
+            SLICE_ARG(of->state.info.id));
+    if (!of->has_offer && sharing_count(found.database) >= limits->shared_containers_max)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "the throughput of database \"%.*s\" is shared by %u containers, as many "
+                         "as may be",
+                         SLICE_ARG(found.database->state.info.id), limits->shared_containers_max);
+    return catalogue_id_check(limits, id, err) &&
+           catalogue_name_free(&found.database->state, "container", id, err) &&
+           account_room(limits, found.account, err) &&
+           account_bytes_room(limits, found.account, 0,
+                              definition_fields(of->definition)->document.len, err);
+}
+
+bool catalogue_container_copy(struct catalogue_change *change, const struct container *of,
+                              struct slice id, struct partition_map *map,
+                              struct container **ret_copy, struct error *err)
+{
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    struct catalogue *catalogue = change->catalogue;
+    const struct catalogue_found found = parents_of(change, of);
+    struct container *copy;
+    uint32_t number;
+
+    if (!catalogue_container_copy_check(change, of, id, err) ||
+        !definition_renamed(of->definition, id, &definition, err) ||
+        !catalogue_number_take(&catalogue->head.next_container, (1u << RID_OWNER_BITS) - 1,
+                               "containers", &number, err))
+        return false;
+    copy = catalogue_state_container(catalogue_state_new(STATE_CONTAINER, id, number));
+    copy->account = of->account;
+    copy->database = of->database;
+    copy->database_name = arena_copy(copy->state.arena, found.database->state.info.id);
+    copy->policy_version = of->policy_version;
+    copy->writers = of->writers;
+    copy->definition = TAKE(definition);
+    for (uint32_t i = 0; i < of->before_count; i++)
+        copy->before[copy->before_count++] = definition_ref(of->before[i]);
+    copy->catalogue = catalogue;
+    copy->map = partition_map_ref(map);
+    copy->has_offer = of->has_offer;
+    copy->offer = of->offer;
+    if (copy->has_offer) {
+        copy->offer.number = catalogue_offer_number_take(&catalogue->head, found.account);
+        copy->offer.container = number;
+    }
+    catalogue_change_tell(change, HISTORY_CREATE, copy, SLICE_NONE);
+    catalogue_change_put_record(change, container_address(copy),
+                                catalogue_record_container_write(copy, false, change->arena));
+    if (copy->has_offer)
+        catalogue_change_put_offer(change, container_address(copy), &copy->offer);
+    *ret_copy = copy;
+    return true;
+}
+
+void catalogue_container_copy_stamp(const struct catalogue_change *change, struct container *copy)
+{
+    const struct commit_stamp *stamp = &change->part.stamp;
+
+    catalogue_state_stamp(&copy->state, container_rid(copy), stamp->lsn, stamp->wall_ms);
+    if (copy->has_offer)
+        catalogue_offer_stamp(&copy->offer, stamp->lsn, stamp->wall_ms);
+}
+
 struct catalogue_record_address container_address(const struct container *container)
 {
     return (struct catalogue_record_address){.kind = RECORD_CONTAINER,

@@ -118,7 +118,7 @@ static bool migration_change_begin(struct catalogue *catalogue, const struct con
 }
 
 /* A reroute that leaves its sources where they are. */
-static bool keeps_sources(const struct migration *migration)
+static bool has_no_targets(const struct migration *migration)
 {
     size_t targets;
 
@@ -233,7 +233,7 @@ static bool busy(const struct container *container, struct error *err)
 static bool is_superseded(const struct container *container,
                           const struct migration_request *request)
 {
-    return is_moving(container) && keeps_sources(container->migration) &&
+    return is_moving(container) && has_no_targets(container->migration) &&
            request->definition == migration_definition(container->migration) &&
            request->target_count;
 }
@@ -330,7 +330,10 @@ static bool plan(struct migration_change *c, const struct container *container,
     struct migration_request planned = *request;
     uint32_t first;
 
-    if (!request_check(c->before, request, err) || !shares_fit(c->before, request, err) ||
+    if (!request_check(c->before, request, err) ||
+        (request->kind == MIGRATION_COPY &&
+         !catalogue_container_copy_check(&c->change, c->before, request->copy, err)) ||
+        !shares_fit(c->before, request, err) ||
         (request->definition && !is_seen(container, c->before, err)) ||
         !map_present(c, &map, err) ||
         !era_next(c->change.catalogue, map, request, &planned.era, err) ||
@@ -445,6 +448,28 @@ static bool rekeyed_note(struct catalogue *catalogue, struct migration_change *c
     return true;
 }
 
+/* A copy becomes a container, and its sources are served again, in one commit. */
+static bool copy_publish(struct migration_change *c, const struct migration *migration,
+                         struct error *err)
+{
+    CLEANUP(container_unref) struct container *copy = NULL;
+    struct partition_map *map;
+
+    if (!catalogue_container_copy(&c->change, c->before, migration_copy(migration),
+                                  migration_map(migration), &copy, err) ||
+        !map_unfenced(c->change.catalogue, c->before, c->change.arena, &map, err))
+        return false;
+    container_set(c->after, map, migration_with_state(migration, MIGRATION_DROPPING));
+    catalogue_change_put_record(&c->change, container_address(c->after),
+                                catalogue_record_container_write(c->after, true, c->change.arena));
+    atomic_fetch_add(&c->change.catalogue->maps_published, 1);
+    if (!catalogue_change_commit(&c->change, err))
+        return false;
+    catalogue_container_copy_stamp(&c->change, copy);
+    catalogue_change_publish_pair(&c->change, container_ref(c->after), TAKE(copy));
+    return true;
+}
+
 bool catalogue_migration_publish(struct catalogue *catalogue, const struct container *container,
                                  struct error *err)
 {
@@ -460,6 +485,8 @@ bool catalogue_migration_publish(struct catalogue *catalogue, const struct conta
         return true;
     if (migration_state(migration) == MIGRATION_CANCELLED)
         return error_set(err, ERROR_BUSY, "the migration was cancelled");
+    if (migration_kind(migration) == MIGRATION_COPY)
+        return copy_publish(&c, migration, err);
     if (!definition_publish(&c, migration_definition(migration), err) ||
         (migration_kind(migration) == MIGRATION_REKEY && !rekeyed_note(catalogue, &c, err)))
         return false;
@@ -612,9 +639,12 @@ static bool journals_end(const struct catalogue *catalogue, const struct contain
 static bool remains_drop(struct catalogue *catalogue, const struct container *container,
                          struct error *err)
 {
-    if (migration_state(container->migration) == MIGRATION_DROPPING &&
-        !keeps_sources(container->migration))
+    bool published = migration_state(container->migration) == MIGRATION_DROPPING;
+
+    if (published && !migration_keeps_sources(container->migration))
         return sources_drop(catalogue, container->migration, err);
+    if (published && migration_kind(container->migration) == MIGRATION_COPY)
+        return journals_end(catalogue, container, err); /* the targets are another container's */
     return targets_drop(catalogue, container->migration, err) &&
            journals_end(catalogue, container, err);
 }

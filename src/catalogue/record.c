@@ -629,6 +629,9 @@ bool catalogue_record_container_partitions(const struct catalogue_record *record
     if (migration) {
         sources = migration_sources(migration, &source_count);
         targets = migration_targets(migration, &target_count);
+        if (migration_kind(migration) == MIGRATION_COPY &&
+            migration_state(migration) == MIGRATION_DROPPING)
+            target_count = 0; /* they are in the map of the copy */
     }
     partitions = ARENA_ARRAY(arena, struct catalogue_record_partition,
                              span_count + source_count + target_count);

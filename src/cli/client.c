@@ -492,6 +492,12 @@ bool cli_answer_refused(const struct cli_answer *answer, struct error *err)
         text = message.text;
     if (slice_split(text, '\r', &first, &rest))
         text = first;
+    /* its words are for those who write clients */
+    if (answer->status == 401 && slice_starts_with(text, SLICE("The input authorization token")))
+        return error_set(err, ERROR_FORBIDDEN,
+                         "the key is none of the account's (401): name another with --key-file "
+                         "FILE or ORRERY_KEY, or with --dev the public one, and the account with "
+                         "--account");
     return error_set(err, answer->status == 404 ? ERROR_NOT_FOUND : ERROR_FORBIDDEN,
                      "the server says: %.*s (%u)",
                      (int)MIN(text.len, (size_t)ERROR_MESSAGE_SIZE - 40), (const char *)text.data,

@@ -51,6 +51,21 @@ static bool option_take(void *context, int option, const char *value)
     return true;
 }
 
+/* The member "key" of a line as a cell; false: there is none. */
+static bool key_cell(struct cli_asking *command, struct cli_table *table,
+                     const struct document_value *line)
+{
+    CLEANUP(buf_done) struct buf text;
+    struct document_value key;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    if (line->type != DOCUMENT_OBJECT || !document_find(line->document, SLICE("key"), &key))
+        return false;
+    document_json_write_value(&key, &text);
+    cli_table_text(table, arena_copy(command->arena, buf_slice(&text)));
+    return true;
+}
+
 /* --- Looking --------------------------------------------------------------------------------- */
 
 static int directory_list(struct cli_asking *command)
@@ -68,15 +83,8 @@ static int directory_list(struct cli_asking *command)
         return cli_asking_json(&answer);
     document_iter_init(&iter, cli_answer_inside(answer.document, "directory"));
     while (document_iter_next(&iter)) {
-        CLEANUP(buf_done) struct buf text;
-        struct document_value key;
-
-        buf_init(&text, BUF_DEFAULT_MAX);
-        if (iter.value.type != DOCUMENT_OBJECT ||
-            !document_find(iter.value.document, SLICE("key"), &key))
+        if (!key_cell(command, table, &iter.value))
             continue;
-        document_json_write_value(&key, &text);
-        cli_table_text(table, arena_copy(command->arena, buf_slice(&text)));
         cli_table_number(table, cli_answer_number(iter.value.document, "shard"), 0);
     }
     cli_table_print(table);
@@ -123,15 +131,8 @@ static void keys_print(struct cli_asking *command, struct slice keys)
 
     document_iter_init(&iter, keys);
     while (document_iter_next(&iter)) {
-        CLEANUP(buf_done) struct buf text;
-        struct document_value key;
-
-        buf_init(&text, BUF_DEFAULT_MAX);
-        if (iter.value.type != DOCUMENT_OBJECT ||
-            !document_find(iter.value.document, SLICE("key"), &key))
+        if (!key_cell(command, table, &iter.value))
             continue;
-        document_json_write_value(&key, &text);
-        cli_table_text(table, arena_copy(command->arena, buf_slice(&text)));
         cli_table_number(table, cli_answer_number(iter.value.document, "shard"), 0);
         cli_table_number(table, cli_answer_number(iter.value.document, "shardAfter"), 0);
         cli_table_number(table, cli_answer_number(iter.value.document, "items"), 0);

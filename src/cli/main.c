@@ -58,6 +58,11 @@ static int command_unknown(const char *name)
 {
     struct nearest nearest = nearest_to(slice_of_text(name));
 
+    if (name[0] == '-')
+        return cli_fail(CLI_USAGE,
+                        "a command comes before its options, and \"%s\" is none: "
+                        "`orrery help` lists them",
+                        name);
     for (const struct cli_command *command = cli_commands; command->name; command++)
         nearest_offer(&nearest, command->name);
     if (nearest.name)

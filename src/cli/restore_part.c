@@ -92,6 +92,11 @@ static bool bytes_send(struct cli_restore_part *part, struct slice link, struct 
 
     if (!cli_client_send(part->asking.client, &request, part->asking.arena, ret_answer, err))
         return false;
+    if (ret_answer->status == 413)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "a request of %zu bytes, which one item makes so large, is over the "
+                         "server's net.body_bytes_max: set that to more while this is restored",
+                         body.len);
     return ret_answer->status < 400 || cli_answer_refused(ret_answer, err);
 }
 

@@ -1,7 +1,7 @@
 /* A plan is the map to be published, which of its spans are new, and what they come from. So
  * publishing decides nothing.
  *
- * Formats 1 and 2, a BSON document:
+ * Formats 1 to 3, a BSON document:
  *
  *     {format: int32, kind: int32, state: int32, map: {...} as partition_map_append writes it,
  *      first: int64, count: int64 (ids of the targets),
@@ -9,7 +9,8 @@
  *      definition: {...} of the container, era: int64}
  *
  * The last two are there, and the format is 2, where keys are placed otherwise from then on; and
- * `missing: true` where items without a value for the new key are carried. */
+ * `missing: true` where items without a value for the new key are carried. Format 3 is a copy, with
+ * `copy`: the id of the container it becomes. */
 #include "definition/migration.h"
 
 #include "document/bson.h"
@@ -17,7 +18,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { FORMAT = 1, FORMAT_DEFINITION = 2 };
+enum { FORMAT = 1, FORMAT_DEFINITION = 2, FORMAT_COPY = 3, COPY_ID_MAX = 1024 };
 
 struct migration {
     atomic_uint refs;
@@ -27,6 +28,8 @@ struct migration {
     struct definition *definition; /* a reference, or NULL */
     uint64_t era;
     bool allows_missing;
+    char copy[COPY_ID_MAX]; /* of a copy: the id of the container it becomes */
+    size_t copy_len;
     uint32_t first_id;
     struct partition_span targets[MIGRATION_TARGETS_MAX]; /* bounds and parents in the map */
     size_t target_count;
@@ -97,6 +100,14 @@ static bool bounds_check(const struct planning *p, struct error *err)
     if (request->kind == MIGRATION_REROUTE)
         return keeps_sources(request) || request->target_count == request->source_count ||
                refused(err, "there is not one target for each source");
+    if (request->kind == MIGRATION_COPY) {
+        size_t all;
+
+        (void)partition_map_spans(p->map, &all);
+        return (request->source_count == all && request->target_count == all && request->copy.len &&
+                request->copy.len <= COPY_ID_MAX) ||
+               refused(err, "only all partitions can be copied together, and under a name");
+    }
     if (request->target_count == 0 || request->target_count > MIGRATION_TARGETS_MAX)
         return refused(err, "there are no targets, or too many");
     if (request->kind == MIGRATION_REKEY) {
@@ -177,7 +188,7 @@ static void parents_set(const struct planning *p, struct partition_span *target)
     target->parent_count = count;
 }
 
-/* The target of a reroute has what its source had. */
+/* The target of a reroute, or of a copy, has what its source had. */
 static struct partition_span target_of_source(const struct planning *p, size_t i, uint32_t id)
 {
     struct partition_span target = *p->sources[i];
@@ -185,6 +196,8 @@ static struct partition_span target_of_source(const struct planning *p, size_t i
     target.id = id;
     target.epoch = 1;
     parents_set(p, &target);
+    if (p->request->kind == MIGRATION_COPY) /* whose clients know no position of before */
+        target.parent_count = 0;
     return target;
 }
 
@@ -250,11 +263,13 @@ static bool map_make(const struct planning *p, uint32_t first_id, double weights
         double share = request->shares ? request->shares[before + i] : had * weight / weights;
         uint32_t id = first_id + (uint32_t)i;
 
-        after[count++] = request->kind == MIGRATION_REROUTE ? target_of_source(p, i, id)
-                                                            : target_of(p, i, id, share);
+        after[count++] = request->kind == MIGRATION_REROUTE || request->kind == MIGRATION_COPY
+                             ? target_of_source(p, i, id)
+                             : target_of(p, i, id, share);
     }
     ends_mark(request, after, count);
-    if (request->kind == MIGRATION_REKEY) /* bounds of before mean other items now */
+    if (request->kind == MIGRATION_REKEY || request->kind == MIGRATION_COPY)
+        /* bounds of before mean other items now, or it is the map of another container */
         return partition_map_new(after, count, partition_map_version(p->map) + 1, ret_map, err);
     return partition_map_next(p->map, after, count, partition_map_version(p->map) + 1, ret_map,
                               err);
@@ -304,6 +319,9 @@ bool migration_new(const struct partition_map *map, const struct migration_reque
     migration->definition = request->definition ? definition_ref(request->definition) : NULL;
     migration->era = request->era;
     migration->allows_missing = request->allows_missing;
+    migration->copy_len = request->copy.len;
+    if (request->copy.len)
+        memcpy(migration->copy, request->copy.data, request->copy.len);
     migration->first_id = first_id;
     if (!targets_find(migration, request->target_count))
         assert(!"the map was made with them");
@@ -387,6 +405,7 @@ const char *migration_kind_name(enum migration_kind kind)
         [MIGRATION_SPLIT] = "split",     [MIGRATION_MERGE] = "merge",
         [MIGRATION_MOVE] = "move",       [MIGRATION_ISOLATE] = "isolate",
         [MIGRATION_REROUTE] = "reroute", [MIGRATION_REKEY] = "rekey",
+        [MIGRATION_COPY] = "copy",
     };
 
     return names[kind];
@@ -435,6 +454,16 @@ const struct partition_span *migration_targets(const struct migration *migration
     return migration->targets;
 }
 
+struct slice migration_copy(const struct migration *migration)
+{
+    return slice_of(migration->copy, migration->copy_len);
+}
+
+bool migration_keeps_sources(const struct migration *migration)
+{
+    return migration->target_count == 0 || migration->kind == MIGRATION_COPY;
+}
+
 /* --- BSON ------------------------------------------------------------------------------------ */
 
 void migration_append(const struct migration *migration, struct buf *buf)
@@ -448,7 +477,10 @@ void migration_append(const struct migration *migration, struct buf *buf)
     partition_map_append(migration->map, &map);
     value = document_object(buf_slice(&map));
     document = document_begin(buf);
-    document_append_int32(buf, SLICE("format"), migration->definition ? FORMAT_DEFINITION : FORMAT);
+    document_append_int32(buf, SLICE("format"),
+                          migration->copy_len     ? FORMAT_COPY
+                          : migration->definition ? FORMAT_DEFINITION
+                                                  : FORMAT);
     document_append_int32(buf, SLICE("kind"), (int32_t)migration->kind);
     document_append_int32(buf, SLICE("state"), (int32_t)migration->state);
     document_append(buf, SLICE("map"), &value);
@@ -465,6 +497,8 @@ void migration_append(const struct migration *migration, struct buf *buf)
         document_end(buf, object);
     }
     document_end(buf, array);
+    if (migration->copy_len)
+        document_append_string(buf, SLICE("copy"), migration_copy(migration));
     if (migration->definition) {
         value = document_object(definition_fields(migration->definition)->document);
         document_append(buf, SLICE("definition"), &value);
@@ -522,6 +556,21 @@ static bool definition_read(struct slice document, struct migration *migration, 
     return definition_new(definition.document, NULL, &migration->definition, err);
 }
 
+static bool copy_read(struct slice document, struct migration *migration, struct error *err)
+{
+    struct document_value copy;
+
+    if (migration->kind != MIGRATION_COPY)
+        return true;
+    if (!document_find(document, SLICE("copy"), &copy) || copy.type != DOCUMENT_STRING ||
+        copy.text.len == 0 || copy.text.len > COPY_ID_MAX ||
+        migration->target_count != migration->source_count)
+        return damaged(err);
+    memcpy(migration->copy, copy.text.data, copy.text.len);
+    migration->copy_len = copy.text.len;
+    return true;
+}
+
 bool migration_parse(struct slice document, struct migration **ret_migration, struct error *err)
 {
     CLEANUP(migration_unref) struct migration *migration = NULL;
@@ -531,9 +580,9 @@ bool migration_parse(struct slice document, struct migration **ret_migration, st
 
     if (!number_of(document, SLICE("format"), INT32_MAX, &format))
         return damaged(err);
-    if (format > FORMAT_DEFINITION)
+    if (format > FORMAT_COPY)
         return error_set(err, ERROR_STORE_VERSION, "a migration of format %d is newer than %d",
-                         (int)format, FORMAT_DEFINITION);
+                         (int)format, FORMAT_COPY);
     if (!number_of(document, SLICE("kind"), MIGRATION_KINDS - 1, &kind) ||
         !number_of(document, SLICE("state"), MIGRATION_CANCELLED, &state) ||
         !number_of(document, SLICE("first"), UINT32_MAX, &first) ||
@@ -547,7 +596,7 @@ bool migration_parse(struct slice document, struct migration **ret_migration, st
     migration->first_id = (uint32_t)first;
     if (!sources_read(sources.document, migration) || !targets_find(migration, (size_t)count))
         return damaged(err);
-    if (!definition_read(document, migration, err))
+    if (!definition_read(document, migration, err) || !copy_read(document, migration, err))
         return false;
     *ret_migration = TAKE(migration);
     return true;

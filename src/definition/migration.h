@@ -13,6 +13,8 @@
  *               no such key has any data there is nothing to carry, and sources stay: no targets
  *     rekey     all sources, targets that cover all keys of another definition: items are given
  *               other partition keys, and all their entries are made anew
+ *     copy      all sources, one target for each with its bounds: the map is published as that of
+ *               another container, and the sources stay
  *
  * A plan carries the whole map that is published when it is done, and, if keys are placed
  * otherwise from then on, the definition that says how. */
@@ -30,8 +32,9 @@ enum migration_kind {
     MIGRATION_ISOLATE,
     MIGRATION_REROUTE,
     MIGRATION_REKEY,
+    MIGRATION_COPY,
 };
-enum { MIGRATION_KINDS = 6, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
+enum { MIGRATION_KINDS = 7, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
 
 /* How it stands on disk. Before its map is published everything may be done again or taken back;
  * afterwards only the sources are left to be dropped, or, if it was cancelled, the targets. */
@@ -62,6 +65,7 @@ struct migration_request {
     struct definition *definition; /* to be published with the map; of a rekey too */
     bool allows_missing;           /* a rekey: items without a value for the new key are carried */
     uint64_t era;                  /* of the LSNs of what is placed elsewhere: above all of now */
+    struct slice copy;             /* of a copy: the id of the container it becomes */
 };
 
 /* Plans what is wanted of a map. The targets get first_id and the ids that follow.
@@ -96,6 +100,12 @@ uint64_t migration_era(const struct migration *migration);
 
 /* Of a rekey: may items have no value at a path of the new key? */
 bool migration_allows_missing(const struct migration *migration);
+
+/* Of a copy: the id of the container that its targets become; empty: it is none. */
+struct slice migration_copy(const struct migration *migration);
+
+/* Do the sources stay when it is done? */
+bool migration_keeps_sources(const struct migration *migration);
 
 /* The id that tells it from every other migration: of its first target, if it has any. */
 uint32_t migration_id(const struct migration *migration);

@@ -290,6 +290,8 @@ static void sources_write(struct heat *heat, const struct container *container, 
 
 void heat_published(struct heat *heat, const struct container *container)
 {
+    if (migration_kind(container_migration(container)) == MIGRATION_COPY)
+        return; /* its own partitions are what they were */
     sources_write(heat, container, true);
 }
 
@@ -311,7 +313,8 @@ static bool events_catch_up(struct heat *heat, const struct heat_subject *subjec
         size_t targets;
         bool has = true;
 
-        if (!migration || migration_state(migration) != MIGRATION_DROPPING)
+        if (!migration || migration_state(migration) != MIGRATION_DROPPING ||
+            migration_kind(migration) == MIGRATION_COPY)
             continue;
         target = migration_targets(migration, &targets);
         if (targets == 0)

@@ -176,6 +176,8 @@ bool load_meters_prepare(struct meters *meters, const struct container *containe
         options.rate_cru = cru_of(rates[place]);
         meters_set_own(meters, targets[i].id, &options);
         bounds_apply(meters, container, &targets[i], arena);
+        if (migration_kind(migration) == MIGRATION_COPY)
+            continue; /* nobody has asked it for anything */
         use_take_over(meters, container, i, arena);
         past_take_over(meters, migration, &targets[i]);
     }

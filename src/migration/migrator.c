@@ -412,20 +412,12 @@ static bool step_moving(struct migrator *migrator, struct migrator_run *run,
     return fine;
 }
 
-static bool run_keeps(const struct migration *migration)
-{
-    size_t targets;
-
-    (void)migration_targets(migration, &targets);
-    return targets == 0;
-}
-
 static void sources_forget(struct migrator *migrator, const struct migration *migration)
 {
     size_t count;
     const struct migration_source *sources = migration_sources(migration, &count);
 
-    if (run_keeps(migration))
+    if (migration_keeps_sources(migration))
         return;
     for (size_t i = 0; migrator->options.dropped && i < count; i++)
         migrator->options.dropped(sources[i].id, migrator->options.context);
@@ -459,6 +451,15 @@ static void done_note(struct migrator *migrator, const struct migrator_run *run,
               LOG_INT("pause_ms", run->progress.pause_ms));
 }
 
+/* The targets of a copy are another container's by now, which may have been dropped, or is migrated
+ * itself: then what reminds of copying goes with them. */
+static bool run_clean(struct migrator_run *run, struct error *err)
+{
+    return mover_clean(run->mover, err) ||
+           (run->progress.kind == MIGRATION_COPY &&
+            (err->code == ERROR_FENCED || err->code == ERROR_PARTITION_UNKNOWN));
+}
+
 /* Readers of the old map finish on the sources. */
 static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
                           const struct container *container, struct error *err)
@@ -472,9 +473,9 @@ static bool step_dropping(struct migrator *migrator, struct migrator_run *run,
         run->not_before_ms = clock_read_monotonic_ms(migrator->clock) + DROP_POLL_MS;
         return true;
     }
-    if (migrator->options.leaving)
+    if (migrator->options.leaving && !migration_keeps_sources(migration))
         migrator->options.leaving(container, migrator->options.context);
-    if (!mover_make(migrator, run, container, err) || !mover_clean(run->mover, err) ||
+    if (!mover_make(migrator, run, container, err) || !run_clean(run, err) ||
         !catalogue_migration_end(migrator->catalogue, container, err))
         return false;
     sources_forget(migrator, migration);

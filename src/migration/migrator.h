@@ -90,6 +90,13 @@ NODISCARD bool migrator_move(struct migrator *migrator, const struct container *
 NODISCARD bool migrator_isolate(struct migrator *migrator, const struct container *container,
                                 const struct partition_key *key, double heat, struct error *err);
 
+/* Makes another container of the same database that holds what this one does when it is published,
+ * items with their times and etags; the map is the same, and so are definition and throughput.
+ * Scripts are not copied. ERROR_NAME_TAKEN. ERROR_LIMIT_REACHED: it has more than
+ * MIGRATION_SOURCES_MAX partitions. ERROR_PROMOTION_UNFIT: one of its keys is promoted. */
+NODISCARD bool migrator_copy(struct migrator *migrator, const struct container *container,
+                             struct slice id, struct error *err);
+
 /* Each does what the one above of its name does, but begin it: *ret_plan is what would be, a
  * reference. Its targets may get other ids. */
 NODISCARD bool migrator_split_plan(struct migrator *migrator, const struct container *container,
@@ -104,6 +111,8 @@ NODISCARD bool migrator_move_plan(struct migrator *migrator, const struct contai
 NODISCARD bool migrator_isolate_plan(struct migrator *migrator, const struct container *container,
                                      const struct partition_key *key, struct migration **ret_plan,
                                      struct error *err);
+NODISCARD bool migrator_copy_plan(struct migrator *migrator, const struct container *container,
+                                  struct slice id, struct migration **ret_plan, struct error *err);
 
 /* How long the throttle lets so many bytes take to be copied; 0: there is none. */
 int64_t migrator_copy_ms(const struct migrator *migrator, uint64_t bytes);

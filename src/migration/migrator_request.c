@@ -177,6 +177,39 @@ bool migrator_move(struct migrator *migrator, const struct container *container,
     return migrator_move_plan(migrator, container, partition, node, NULL, err);
 }
 
+bool migrator_copy_plan(struct migrator *migrator, const struct container *container,
+                        struct slice id, struct migration **ret_plan, struct error *err)
+{
+    CLEANUP(container_unref) struct container *now = NULL;
+    uint32_t sources[MIGRATION_SOURCES_MAX];
+    const struct partition_span *spans;
+    size_t count;
+
+    if (!catalogue_container_reopen(migrator->catalogue, container, &now, err))
+        return false;
+    spans = partition_map_spans(container_map(now), &count);
+    if (count > MIGRATION_SOURCES_MAX)
+        return error_set(err, ERROR_LIMIT_REACHED,
+                         "container \"%.*s\" has %zu physical partitions; at most %d are copied",
+                         SLICE_ARG(container_info(now)->id), count, MIGRATION_SOURCES_MAX);
+    for (size_t i = 0; i < count; i++)
+        sources[i] = spans[i].id;
+    return migrator_begin(migrator, now,
+                          &(struct migration_request){.kind = MIGRATION_COPY,
+                                                      .sources = sources,
+                                                      .source_count = count,
+                                                      .target_count = count,
+                                                      .copy = id,
+                                                      .ret_plan = ret_plan},
+                          false, err);
+}
+
+bool migrator_copy(struct migrator *migrator, const struct container *container, struct slice id,
+                   struct error *err)
+{
+    return migrator_copy_plan(migrator, container, id, NULL, err);
+}
+
 static bool isolate(struct migrator *migrator, const struct container *container,
                     const struct partition_key *key, double heat, struct migration **ret_plan,
                     struct error *err)

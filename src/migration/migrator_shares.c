@@ -231,11 +231,12 @@ static void reserved_claim(struct dividing *d)
 }
 
 /* Are there sources to divide the throughput of? Otherwise whoever plans the migration refuses it,
- * or divides it by itself: a re-key makes all partitions anew, and a reroute leaves them as they
- * are. Containers that share the throughput of their database have no shares of it. */
+ * or divides it by itself: a re-key makes all partitions anew, and a reroute or copy leaves them as
+ * they are. Containers that share the throughput of their database have no shares of it. */
 static bool is_due(const struct container *container, const struct migration_request *request)
 {
-    if (container_offer(container)->shared || request->definition || request->target_count == 0)
+    if (container_offer(container)->shared || request->definition ||
+        request->kind == MIGRATION_COPY || request->target_count == 0)
         return false;
     for (size_t i = 0; i < request->source_count; i++)
         if (!partition_map_find_id(container_map(container), request->sources[i]))

@@ -98,7 +98,9 @@ static bool ending_read(struct mover *mover, size_t target, struct ending *endin
                         struct error *err)
 {
     uint64_t low = 0, era = migration_era(mover->migration);
-    bool of_one = mover->to && !mover->rekeys; /* each source has a target of its own */
+    /* Has each source a target of its own? */
+    bool of_one =
+        (mover->to && !mover->rekeys) || migration_kind(mover->migration) == MIGRATION_COPY;
 
     *ending = (struct ending){.numbering.lsn = 1};
     for (size_t i = 0; i < mover->source_count; i++) {
@@ -111,7 +113,7 @@ static bool ending_read(struct mover *mover, size_t target, struct ending *endin
     }
     if (mover->targets[target].receives)
         ending->numbering.lsn = partition_lsn_in(era, low);
-    if (mover->targets[target].receives || (!mover->to && mover->source_count > 1))
+    if (mover->targets[target].receives || (!mover->to && !of_one && mover->source_count > 1))
         ending->merged = ending->numbering.lsn;
     return true;
 }

@@ -3,18 +3,18 @@
  * crash at any point leaves all nodes as they were, or all of them reset. */
 #include "server/snapshots.h"
 
+#include "base/directory.h"
 #include "catalogue/kept.h"
 #include "server/file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { INFO_BYTES_MAX = 64 * 1024, WALK_DESCRIPTORS = 16 };
+enum { INFO_BYTES_MAX = 64 * 1024 };
 
 bool snapshot_name_check(struct slice name, struct error *err)
 {
@@ -78,23 +78,6 @@ struct making {
     struct slice name;
 };
 
-static int entry_remove(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
-static bool tree_remove(const char *path, struct error *err)
-{
-    struct stat status;
-
-    return lstat(path, &status) != 0 ||
-           nftw(path, entry_remove, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
-           error_set_errno(err, ERROR_SYSTEM, "removing \"%s\"", path);
-}
-
 /* Also what was left of one that was cut off. */
 static bool copies_remove(const struct nodes *nodes, struct slice name, struct error *err)
 {
@@ -104,7 +87,7 @@ static bool copies_remove(const struct nodes *nodes, struct slice name, struct e
 
         if (!member->gone && member->directory &&
             (!path_make(path, member->directory, "/snapshots/", name, "", err) ||
-             !tree_remove(path, err)))
+             !directory_remove(path, ERROR_SYSTEM, err)))
             return false;
     }
     return true;

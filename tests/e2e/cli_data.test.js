@@ -38,7 +38,7 @@ test('a database, a container and items are made, changed and dropped', async (t
   assert.match(overtaken.err, /\(412\)/);
   assert.equal(await good('query', 'shop', 'orders', 'SELECT VALUE c.n FROM c', '--quiet'), '5\n');
   await good('item', 'delete', 'shop', 'orders', 'Oslo', '1', '--if-match', patched._etag);
-  assert.match((await run('item', 'get', 'shop', 'orders', 'Oslo', '1')).err, /does not exist.*\(404\)/);
+  assert.match((await run('item', 'get', 'shop', 'orders', 'Oslo', '1')).err, /has no item with the partition key \["Oslo"\] and the id "1"/);
   await good('container', 'drop', 'shop', 'orders');
   await good('database', 'drop', 'shop');
   assert.equal(await good('database', 'list'), 'DATABASE  _RID\n');

@@ -68,7 +68,7 @@ test('a synthetic key that the container does not have is tried on a pasted docu
   const first = (text) => write(page.locator('.editor').first(), text);
   const last = (text) => write(page.locator('.editor').last(), text);
   await page.selectOption('#try-which', 'concatenation');
-  await page.waitForFunction(() => [...document.querySelectorAll('.editor')].filter((host) => host.editor).length === 2);
+  await page.waitForFunction(() => document.querySelector('.editor')?.editor?.value.includes('partitionKey'));
   const definition = JSON.parse(await editorText(page, '.editor'));
   assert.deepEqual(definition.orrery.synthetic.sources, ['/tenant', '/id']);
   definition.orrery.synthetic.sources = ['/deviceId', '/date'];
@@ -105,7 +105,7 @@ test('a key that a person has written is taken through a dry run to a re-key, an
   const page = await openSignedIn(t, server);
   await go(page, '#/keys/shop/orders/try');
   await page.selectOption('#try-which', 'computedSuffix');
-  await page.waitForFunction(() => [...document.querySelectorAll('.editor')].filter((host) => host.editor).length === 2);
+  await page.waitForFunction(() => document.querySelector('.editor')?.editor?.value.includes('partitionKey'));
   await page.click('#try-rekey');
   await page.waitForSelector('dialog:has-text("dry run"):has-text("computedSuffix in /partitionKey")');
   assert.equal((await signed(server, 'GET', '/_orrery/containers/shop/orders/rekey')).json.underWay, false);
@@ -163,6 +163,7 @@ test('a key that no container has is made by the rules of those that have one, a
   };
   const document = { id: '1' };
   await refused({ document }, 400, /no object/);
+  await refused({ definition: { ...kinds.plain, comment: 'x'.repeat(1_100_000) }, document }, 413, /over the limit/);
   await refused({ definition: kinds.plain }, 400, /no member/);
   await refused({ definition: kinds.plain, document: 7 }, 400, /must be a document/);
   await refused({ definition: kinds.plain, document, partitions: 1001 }, 400, /1 to 1000/);

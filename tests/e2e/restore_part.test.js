@@ -3,8 +3,9 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { BSON } from 'mongodb';
+import { BSON, Decimal128, Long, ObjectId } from 'mongodb';
 import { Server, orrery, scratch } from './server.js';
+import { mongoClient } from './mongo.js';
 import { signed } from './rest.js';
 
 const command = (server, ...args) => orrery([...args, '--endpoint', server.url, '--dev']);
@@ -145,6 +146,12 @@ test('a logical partition that is too large for one commit is restored in severa
   assert.deepEqual(await itemsOf(server, orders), [...before, { id: 'other2', pk: 'b' }].sort((a, b) => (a.id < b.id ? -1 : 1)));
   const frames = (...items) => Buffer.concat(items.map((item) => { const bytes = BSON.serialize(item); const length = Buffer.alloc(4); length.writeUInt32BE(bytes.length); return Buffer.concat([length, bytes]); }));
   const restore = (query, body) => signed(server, 'POST', `/_orrery/containers/shop/orders/restore?key=${encodeURIComponent('["a"]')}&${query}`, { body });
+  // what is written is charged, with a key as without
+  for (const query of [`?key=${encodeURIComponent('["b"]')}`, '']) {
+    const charged = await signed(server, 'POST', `/_orrery/containers/shop/orders/restore${query}`, { body: frames({ id: 'other', pk: 'b' }) });
+    assert.equal(charged.status, 200, charged.text);
+    assert.ok(Number(charged.headers['x-ms-request-charge']) > 1, charged.headers['x-ms-request-charge']);
+  }
   assert.equal((await restore('after=true', frames())).status, 400);
   assert.equal((await restore('more=true', frames({ id: '2', pk: 'a' }, { id: '1', pk: 'a' }))).status, 400);
   assert.equal((await restore('more=true', frames({ id: '2', pk: 'b' }))).status, 400);
@@ -187,4 +194,52 @@ test('one logical partition goes back in time by the change feed, over itself or
   const latest = await command(server, 'restore', '--container', 'shop/latest', '--partition-key', 'a', '--time', time);
   assert.match(latest.err, /does not keep all versions/);
   await clean(server);
+});
+
+test("a collection of MongoDB's comes back with its indexes, beside and over the one there is", async (t) => {
+  const folder = scratch(t);
+  const server = await Server.start(t, ['--dev']);
+  const client = await mongoClient(t, server.mongo);
+  const db = client.db('m');
+  const orders = db.collection('orders');
+  await db.command({
+    createIndexes: 'orders',
+    indexes: [
+      { key: { a: 1, b: -1 }, name: 'ab' }, { key: { c: 1 }, name: 'c', unique: true, sparse: true }, { key: { '$**': 1 }, name: 'all', wildcardProjection: { x: 1 } },
+      { key: { f: 1 }, name: 'f', partialFilterExpression: { g: { $gt: 5 } } }, { key: { word: 1 }, name: 'word', collation: { locale: 'en', strength: 2 } },
+    ],
+  });
+  const documents = [{ _id: 1, a: 1, b: [2, 3], c: 'one', word: 'Zoo' }, { _id: new ObjectId(), a: Long.fromNumber(7), c: 'two', f: 1, g: 9, word: 'zoo' }, { _id: { k: 'x' }, date: new Date(0), x: { y: Decimal128.fromString('1.5') } }];
+  await orders.insertMany(documents);
+  const all = (name) => db.collection(name).find({}, { sort: { a: 1, _id: 1 } }).toArray();
+  const before = { documents: await all('orders'), indexes: await orders.listIndexes().toArray() };
+  assert.equal(before.documents.length, 3);
+  await good(command(server, 'backup', `${folder}/b`));
+  await orders.deleteOne({ _id: 1 });
+  await orders.dropIndex('c');
+  await good(command(server, 'restore', `${folder}/b`, '--container', 'm/orders', '--as', 'beside'));
+  await good(command(server, 'restore', `${folder}/b`, '--container', 'm/orders', '--over'));
+  for (const name of ['beside', 'orders']) {
+    assert.deepEqual(await all(name), before.documents, name);
+    assert.deepEqual(await db.collection(name).listIndexes().toArray(), before.indexes, name);
+    await assert.rejects(db.collection(name).insertOne({ c: 'one' }), (error) => error.code === 11000);
+    assert.equal(await db.collection(name).countDocuments({ word: 'ZOO' }, { collation: { locale: 'en', strength: 2 }, hint: 'word' }), 2);
+  }
+  await clean(server);
+});
+
+test('an item that is larger than a request may be is named with the setting that lets it through', async (t) => {
+  const folder = scratch(t);
+  const first = await Server.start(t, ['--dev', '--set', 'item.bytes_max=8388608', '--set', 'net.body_bytes_max=16777216']);
+  await made(first, 'shop', 'orders');
+  await put(first, 'shop/colls/orders', { id: 'large', pk: 'a', text: 'x'.repeat(5_000_000) });
+  await put(first, 'shop/colls/orders', { id: 'small', pk: 'a' });
+  await good(command(first, 'backup', `${folder}/b`));
+  const second = await Server.start(t, ['--dev', '--set', 'item.bytes_max=8388608']);
+  const refused = await command(second, 'restore', `${folder}/b`, '--container', 'shop/orders');
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /net\.body_bytes_max/);
+  assert.equal((await signed(second, 'GET', '/dbs/shop/colls')).json._count, 0); // half of it is nothing
+  await good(command(first, 'restore', `${folder}/b`, '--container', 'shop/orders', '--as', 'again'));
+  assert.equal((await itemsOf(first, 'shop/colls/again')).length, 2);
 });

@@ -417,7 +417,8 @@ int cli_container(int argc, char **argv)
         {"create", 2, 2, "create DATABASE CONTAINER --partition-key PATH", container_create, NULL},
         {"show", 2, 2, "show DATABASE CONTAINER", container_show, NULL},
         {"change", 2, 2, "change DATABASE CONTAINER", container_change, NULL},
-        {"throughput", 2, 2, "throughput DATABASE CONTAINER", container_throughput, NULL},
+        {"throughput", 2, 2, "throughput DATABASE CONTAINER [--ru N | --autoscale N]",
+         container_throughput, NULL},
         {"drop", 2, 2, "drop DATABASE CONTAINER", container_drop, NULL},
     };
     CLEANUP(arena_free) struct arena *arena = arena_new();

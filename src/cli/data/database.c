@@ -147,7 +147,8 @@ int cli_database(int argc, char **argv)
         {"list", 0, 0, "list", database_list, NULL},
         {"create", 1, 1, "create DATABASE", database_create, NULL},
         {"show", 1, 1, "show DATABASE", database_show, NULL},
-        {"throughput", 1, 1, "throughput DATABASE", database_throughput, NULL},
+        {"throughput", 1, 1, "throughput DATABASE [--ru N | --autoscale N]", database_throughput,
+         NULL},
         {"drop", 1, 1, "drop DATABASE", database_drop, NULL},
     };
     CLEANUP(arena_free) struct arena *arena = arena_new();

@@ -111,6 +111,22 @@ static bool key_is_sound(const struct cli_asking *asking)
     return false;
 }
 
+/* What came of a request for one item. The server does not say which one it has not found. */
+static int item_failed(const struct cli_asking *asking, const struct error *err)
+{
+    CLEANUP(buf_done) struct buf key;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    if (err->code != ERROR_NOT_FOUND || strstr(err->message, "\" does not exist"))
+        return cli_asking_failed(err);
+    cli_asking_key(&key, asking->words[3]);
+    return cli_fail(CLI_FAILED,
+                    "container \"%s\" has no item with the partition key %.*s and the id \"%s\" "
+                    "(the key comes first, then the id)",
+                    asking->words[2], (int)MIN(key.len, (size_t)80), (const char *)key.data,
+                    asking->words[4]);
+}
+
 static int item_get(struct cli_asking *asking)
 {
     struct cli_resource request = item_of(asking, "GET");
@@ -120,7 +136,7 @@ static int item_get(struct cli_asking *asking)
     if (!key_is_sound(asking))
         return CLI_USAGE;
     if (!cli_resource_ask(asking, &request, &answer, &err))
-        return cli_asking_failed(&err);
+        return item_failed(asking, &err);
     return cli_resource_show(asking, &answer);
 }
 
@@ -133,7 +149,7 @@ static int item_delete(struct cli_asking *asking)
     if (!key_is_sound(asking))
         return CLI_USAGE;
     if (!cli_resource_ask(asking, &request, &answer, &err))
-        return cli_asking_failed(&err);
+        return item_failed(asking, &err);
     return cli_asking_done(asking, &answer, "item \"%s\" was deleted", asking->words[4]);
 }
 
@@ -145,9 +161,10 @@ static int item_patch(struct cli_asking *asking)
 
     if (!key_is_sound(asking))
         return CLI_USAGE;
-    if (!cli_resource_json(asking, asking->words[5], true, &request.body, &err) ||
-        !cli_resource_ask(asking, &request, &answer, &err))
+    if (!cli_resource_json(asking, asking->words[5], true, &request.body, &err))
         return cli_asking_failed(&err);
+    if (!cli_resource_ask(asking, &request, &answer, &err))
+        return item_failed(asking, &err);
     return cli_resource_show(asking, &answer);
 }
 

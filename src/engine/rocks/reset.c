@@ -9,16 +9,15 @@
  * but a past one, the fresh one was complete; else it is made anew. The copy stays as it is. */
 #include "engine/rocks/rocks_private.h"
 
-#include "base/random.h"
+#include "base/directory.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WALK_DESCRIPTORS = 16, COPY_BYTES = 64 * 1024 };
+enum { COPY_BYTES = 64 * 1024 };
 
 struct resetting {
     const char *store, *fresh, *past, *copy; /* paths; copy: the store of the copy */
@@ -29,21 +28,6 @@ static bool is_there(const char *path)
     struct stat status;
 
     return lstat(path, &status) == 0;
-}
-
-static int entry_remove(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
-bool rocks_directory_remove(const char *path, struct error *err)
-{
-    return !is_there(path) ||
-           nftw(path, entry_remove, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS) == 0 ||
-           error_set_errno(err, ERROR_STORE_IO, "removing \"%s\"", path);
 }
 
 static bool bytes_copy(int from, int to)
@@ -107,7 +91,7 @@ static bool fresh_make(const struct resetting *resetting, struct error *err)
     DIR *listing;
     bool done;
 
-    if (!rocks_directory_remove(resetting->fresh, err))
+    if (!directory_remove(resetting->fresh, ERROR_STORE_IO, err))
         return false;
     if (mkdir(resetting->fresh, 0700) != 0)
         return error_set_errno(err, ERROR_STORE_IO, "making \"%s\"", resetting->fresh);
@@ -121,7 +105,7 @@ static bool fresh_make(const struct resetting *resetting, struct error *err)
 
 static bool past_make_way(const struct resetting *resetting, struct error *err)
 {
-    if (!rocks_directory_remove(resetting->past, err))
+    if (!directory_remove(resetting->past, ERROR_STORE_IO, err))
         return false;
     return rename(resetting->store, resetting->past) == 0 ||
            error_set_errno(err, ERROR_STORE_IO, "renaming \"%s\"", resetting->store);
@@ -140,7 +124,7 @@ static bool stores_exchange(const struct rocks_directory *directory,
     if (rename(resetting->fresh, resetting->store) != 0)
         return error_set_errno(err, ERROR_STORE_IO, "renaming \"%s\"", resetting->fresh);
     return rocks_directory_sync(rocks_directory_path(directory), err) &&
-           rocks_directory_remove(resetting->past, err);
+           directory_remove(resetting->past, ERROR_STORE_IO, err);
 }
 
 bool rocks_reset(struct slice url, struct slice copy, struct error *err)

@@ -189,8 +189,6 @@ bool rocks_backup(struct engine *engine, struct slice directory, struct error *e
 
 /* reset.c */
 bool rocks_reset(struct slice url, struct slice copy, struct error *err);
-/* A directory with all it holds; none is fine. */
-NODISCARD bool rocks_directory_remove(const char *path, struct error *err);
 /* store.c: the directory that a rocksdb: URL names. ERROR_STORE_URL. */
 NODISCARD bool rocks_url_path(struct slice url, struct slice *ret_path, struct error *err);
 bool rocks_statistics(struct engine *engine, struct engine_statistics *ret_statistics,

@@ -171,8 +171,13 @@ static bool definition_think(struct admin_call *call, struct slice given,
     struct document_iter iter;
     struct document_value id;
     size_t begun;
+    const uint32_t bytes_max = catalogue_limits(call->services->catalogue)->definition_bytes_max;
 
     buf_init(&body, BUF_DEFAULT_MAX);
+    if (given.len > bytes_max)
+        return error_set(err, ERROR_TOO_LARGE,
+                         "container definition of %zu bytes is over the limit of %u", given.len,
+                         bytes_max);
     if (document_find(given, SLICE("id"), &id))
         return definition_new(definition_fresh(given, call->arena), NULL, ret_definition, err);
     begun = document_begin(&body);

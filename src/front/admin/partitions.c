@@ -316,3 +316,24 @@ bool admin_partitions_isolate(struct admin_call *call, struct error *err)
     return admin_migration_begun(
         call, container, migrator_isolate(call->services->migrator, container, &key, 0, err), err);
 }
+
+/* All of them, as another container of the database. */
+bool admin_partitions_copy(struct admin_call *call, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
+    struct asked asked;
+
+    if (!begin(call, &container, err) || !body_read(call, "to", true, &asked, err))
+        return false;
+    if (asked.value.type != DOCUMENT_STRING)
+        return error_set(err, ERROR_BAD_REQUEST, "to is the id of the container to be made");
+    if (asked.dry_run)
+        return admin_plan_show(
+            call, container,
+            migrator_copy_plan(call->services->migrator, container, asked.value.text, &plan, err),
+            &plan, err);
+    return admin_migration_begun(
+        call, container, migrator_copy(call->services->migrator, container, asked.value.text, err),
+        err);
+}

@@ -73,13 +73,14 @@ static bool target_weigh(struct admin_call *call, const struct shown *shown,
             continue;
         if (!container_usage_partition(shown->container, &spans[i], call->arena, &usage, err))
             return false;
-        *ret_bytes = (uint64_t)MAX((int64_t)usage.bytes + shown->moved[i], INT64_C(0));
+        *ret_bytes =
+            (uint64_t)MAX((int64_t)usage.bytes + (shown->moved ? shown->moved[i] : 0), INT64_C(0));
         return true;
     }
     return error_set(err, ERROR_BUSY, "the container has changed meanwhile: try again");
 }
 
-/* How many bytes of the only source each target gets; of a merge all. */
+/* How many bytes of the only source each target gets; of a merge all. A copy has what there is. */
 static bool pieces_weigh(struct admin_call *call, const struct shown *shown,
                          const struct partition_span *targets, size_t count, uint64_t *ret_bytes,
                          struct error *err)
@@ -89,11 +90,14 @@ static bool pieces_weigh(struct admin_call *call, const struct shown *shown,
     const struct migration_source *sources;
     size_t source_count;
 
-    for (size_t i = 0; shown->moved && i < count; i++)
-        if (!target_weigh(call, shown, &targets[i], &ret_bytes[i], err))
-            return false;
-    ret_bytes[0] = shown->moved ? ret_bytes[0] : shown->all.bytes;
-    if (count < 2 || shown->moved)
+    if (shown->moved || migration_kind(shown->plan) == MIGRATION_COPY) {
+        for (size_t i = 0; i < count; i++)
+            if (!target_weigh(call, shown, &targets[i], &ret_bytes[i], err))
+                return false;
+        return true;
+    }
+    ret_bytes[0] = shown->all.bytes;
+    if (count < 2)
         return true;
     sources = migration_sources(shown->plan, &source_count);
     source = partition_map_find_id(container_map(shown->container), sources[0].id);
@@ -154,7 +158,8 @@ bool admin_plan_append(struct admin_call *call, const struct container *containe
     if (!both_append(call, &shown, err))
         return false;
     (void)partition_map_spans(container_map(container), &before);
-    (void)partition_map_spans(plan ? migration_map(plan) : container_map(container), &after);
+    (void)partition_map_spans(
+        plan && kind != MIGRATION_COPY ? migration_map(plan) : container_map(container), &after);
     admin_number_append(&call->body, "items", shown.all.items);
     admin_number_append(&call->body, "bytes", shown.all.bytes);
     admin_number_append(&call->body, "partitions", before);

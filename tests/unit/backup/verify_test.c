@@ -8,6 +8,7 @@
 #include "document/bson.h"
 #include "item/feed.h"
 #include "item/operation.h"
+#include "partition/history.h"
 #include "partition/layout.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -407,6 +408,67 @@ static void what_is_derived_is_made_anew(void **state)
     assert_clean(f);
 }
 
+/* One record, through the committer as any other, so that it is counted. */
+static struct engine_op history_write(struct fixture *f)
+{
+    const struct history_record record = {
+        .place = {.time = 77, .origin = 3, .ordinal = 1},
+        .kind = HISTORY_INSERT,
+        .wall_ms = 1000,
+        .origin = {.account = 1, .database = 2, .container = 3, .container_name = SLICE("c")},
+        .payload = document_of(f->arena, "{\"k\":{\"_id\":1}}"),
+    };
+    struct engine_op op = {ENGINE_PUT, history_key_encode(record.place, f->arena),
+                           history_record_encode(&record, f->arena)};
+    struct commit_part part = history_part(&op, 1, f->arena);
+    struct commit_batch batch = {
+        .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+    struct error err;
+
+    assert_ok(commit_run(cluster_at(f->cluster, 0)->commit, &batch, &err), &err);
+    return op;
+}
+
+static void damage_of_the_history_is_found(void **state)
+{
+    struct fixture *f = *state;
+    const struct partition_span history = {.id = PARTITION_HISTORY, .epoch = HISTORY_EPOCH};
+    const struct engine_op whole = history_write(f);
+    struct engine_op damaged;
+
+    assert_clean(f);
+
+    write_below(f, &history, (struct engine_op){ENGINE_DELETE, whole.key, SLICE_NONE});
+    assert_found(f, "a missing record", PARTITION_FAMILY_HISTORY);
+    damaged = whole;
+    damaged.value = slice_first(whole.value, whole.value.len - 1);
+    write_below(f, &history, damaged);
+    assert_found(f, "a record cut short", PARTITION_FAMILY_HISTORY);
+    damaged.value = flipped(f, whole.value, 0, 1);
+    write_below(f, &history, damaged);
+    assert_found(f, "a damaged record", PARTITION_FAMILY_HISTORY);
+    damaged.value = arena_copy(f->arena, whole.value);
+    ((uint8_t *)damaged.value.data)[1] = 99; /* its kind */
+    write_below(f, &history, damaged);
+    assert_found(f, "a record of no kind", PARTITION_FAMILY_HISTORY);
+    damaged.value = flipped(f, whole.value, whole.value.len - 1, whole.value.len);
+    write_below(f, &history, damaged);
+    assert_found(f, "a damaged document", PARTITION_FAMILY_HISTORY);
+    write_below(f, &history, whole);
+    assert_clean(f);
+    damaged = whole;
+    damaged.key = flipped(f, whole.key, whole.key.len - 4, whole.key.len);
+    write_below(f, &history, damaged);
+    assert_found(f, "a record twice", PARTITION_FAMILY_HISTORY);
+    write_below(f, &history, (struct engine_op){ENGINE_DELETE, damaged.key, SLICE_NONE});
+    assert_clean(f);
+    damaged.key = SLICE("x");
+    write_below(f, &history, damaged);
+    assert_found(f, "an entry of no kind", PARTITION_FAMILY_HISTORY);
+    write_below(f, &history, (struct engine_op){ENGINE_DELETE, damaged.key, SLICE_NONE});
+    assert_clean(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +480,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(partitions_that_are_missing_or_belong_to_nobody_are_found,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_derived_is_made_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(damage_of_the_history_is_found, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,25 +41,11 @@ static uint32_t shard_of(struct fixture *fixture, const char *key)
                                   partition_component(&value, fixture->arena));
 }
 
-/* Its etag as text, and the LSN it has in the feed. */
 static struct item item_read(struct fixture *fixture, int i)
 {
     CLEANUP(container_unref) struct container *container = opened(fixture);
-    struct item_space space = container_space(container, &clock_system, fixture->gates);
-    struct slice json = arena_printf(fixture->arena, "[\"k%d\"]", i / 10);
-    struct item_operation read = {
-        .space = &space,
-        .arena = fixture->arena,
-        .verb = ITEM_READ,
-        .id = document_string(arena_printf(fixture->arena, "%d", i)),
-    };
-    struct error err;
 
-    assert_ok(partition_key_parse(&space.definition->key, json, PARTITION_KEY_WHOLE, fixture->arena,
-                                  &read.key, &err),
-              &err);
-    assert_ok(item_operation_run(&read, &err), &err);
-    return read.result.item;
+    return item_in(fixture, container, i);
 }
 
 static void a_key_is_carried_to_its_new_shard(void **state)

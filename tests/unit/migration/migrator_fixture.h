@@ -208,6 +208,26 @@ static inline void item_delete(struct fixture *fixture, int i)
               &err);
 }
 
+/* Item number i as a container has it, with its header. */
+static inline struct item item_in(struct fixture *fixture, struct container *container, int i)
+{
+    struct item_space space = container_space(container, &clock_system, fixture->gates);
+    struct slice json = arena_printf(fixture->arena, "[\"k%d\"]", i / 10);
+    struct item_operation read = {
+        .space = &space,
+        .arena = fixture->arena,
+        .verb = ITEM_READ,
+        .id = document_string(arena_printf(fixture->arena, "%d", i)),
+    };
+    struct error err;
+
+    assert_ok(partition_key_parse(&space.definition->key, json, PARTITION_KEY_WHOLE, fixture->arena,
+                                  &read.key, &err),
+              &err);
+    assert_ok(item_operation_run(&read, &err), &err);
+    return read.result.item;
+}
+
 static inline void item_expect(struct fixture *fixture, int i, const char *word)
 {
     CLEANUP(container_unref) struct container *container = opened(fixture);
@@ -268,12 +288,20 @@ static inline uint32_t span_id(struct fixture *fixture, size_t index)
     return partition_map_spans(container_map(container), &count)[index].id;
 }
 
+/* Also of a container "copy", where one was made: it holds as many. */
 static inline void verify(struct fixture *fixture, size_t items)
 {
     CLEANUP(container_unref) struct container *container = opened(fixture);
+    CLEANUP(container_unref) struct container *copy = NULL;
+    struct error err;
+    bool copied = catalogue_container_open(fixture->catalogue, SLICE("acme"), SLICE("shop"),
+                                           SLICE("copy"), &copy, &err);
+    struct container *both[] = {container, copy};
 
     assert_int_equal(verify_container(container), items);
-    verify_no_others(fixture->cluster, &container, 1);
+    if (copied)
+        assert_int_equal(verify_container(copy), items);
+    verify_no_others(fixture->cluster, both, copied ? 2 : 1);
 }
 
 static inline void split(struct fixture *fixture, size_t index, size_t pieces)
