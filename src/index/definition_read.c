@@ -80,7 +80,7 @@ static const char *const directions[] = {"ascending", "descending"};
 static const char *const orders[] = {"sql", "mongo"};
 static const char *const scopes[] = {"logicalPartition"};
 static const char *const comparisons[] = {"exists",  "equal",          "less", "lessOrEqual",
-                                          "greater", "greaterOrEqual", "type"};
+                                          "greater", "greaterOrEqual", "type", "notEqual"};
 
 static bool part_read(const struct reading *r, struct slice object, struct index_part *part)
 {
