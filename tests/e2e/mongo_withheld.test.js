@@ -26,8 +26,10 @@ async function listed(server) {
 
 // What the client still waits for is over as well: left to itself it would look for the server for as long as it may.
 async function killed({ server, client }) {
+  const noticed = new Promise((resolve) => client.on('serverDescriptionChanged', ({ newDescription }) => newDescription.type === 'Unknown' && resolve()));
   server.process.kill('SIGKILL');
   await server.ended;
+  await noticed;
   await client.close();
 }
 

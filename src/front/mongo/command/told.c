@@ -24,7 +24,8 @@ static bool is_told(const struct mongo_call *call, const struct mongo_collection
                                 clock_read_monotonic_ms(call->services->clock), ret_named);
 }
 
-/* What an operation on one document asks for; an insert asks for nothing. */
+/* What an operation on one document asks for. An insert asks for nothing, and of a write of what
+ * was looked for, which names the version it saw, the search was told. */
 static void item_sample(const struct mongo_call *call, const struct mongo_collection *collection,
                         const struct item_operation *op)
 {
@@ -32,7 +33,7 @@ static void item_sample(const struct mongo_call *call, const struct mongo_collec
     size_t begin;
 
     buf_init(&filter, BUF_DEFAULT_MAX);
-    if (op->verb == ITEM_CREATE)
+    if (op->verb == ITEM_CREATE || op->options.if_match.len)
         return;
     begin = document_begin(&filter);
     document_append(&filter, SLICE("_id"), &op->id);
