@@ -73,7 +73,7 @@ static int recalled(enum search_metric metric, unsigned bits, const float *eleme
         rough[i] = (struct found){search_asked_distance_code(&asked, code, bits), i};
         if (bits == 8)
             assert_true(fabs(exact[i].distance - rough[i].distance) <
-                        0.05 * (1 + fabs(exact[i].distance)));
+                        0.15 * (1 + fabs(exact[i].distance)));
     }
     qsort(exact, VECTORS, sizeof *exact, found_order);
     qsort(rough, VECTORS, sizeof *rough, found_order);
