@@ -40,7 +40,10 @@ struct query_stream {
     struct slice key;    /* item key */
     struct arena *arena; /* of a point */
 
-    struct query_near *near; /* of an index of vectors */
+    struct query_near *near;   /* of an index of vectors */
+    struct query_block *block; /* its entries, or what becomes of them on a walk; counted */
+    bool block_whole;          /* they are all there */
+    size_t block_at;
 
     /* Where the index does not have equal values by number: those that come next, sorted. */
     bool tied;
