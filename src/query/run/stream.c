@@ -538,7 +538,7 @@ static bool near_next(const struct query_streaming *how, struct query_stream *st
 {
     uint64_t taken = how->taken_span == stream->span ? how->taken : 0;
     struct cursor_hit hit = {0};
-    bool streams = stream->near && query_near_streams(stream->near);
+    bool streams = stream->near && query_near_streams(stream->near), begun = stream->near != NULL;
 
     if (!stream->near)
         stream->near = query_near_new(stream->use->nearest);
@@ -550,6 +550,11 @@ static bool near_next(const struct query_streaming *how, struct query_stream *st
         return true;
     }
     while (!query_near_next(stream->near, &hit.number, &hit.key)) {
+        if (begun && !stream->undecided) {
+            stream->undecided = true;
+            return true;
+        }
+        stream->undecided = false;
         if (!query_near_wants_walk(stream->near, taken)) {
             stream->has = false;
             return true;
@@ -559,6 +564,7 @@ static bool near_next(const struct query_streaming *how, struct query_stream *st
         if (query_near_streams(stream->near))
             return true;
         stream->has = true;
+        begun = false;
         query_near_sort(stream->near);
     }
     place_set(how, stream, &hit);
