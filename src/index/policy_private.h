@@ -157,6 +157,8 @@ struct index_walk {
     enum index_full full;
     struct index_arrays *arrays; /* arrays are noted, nothing is put; NULL: the other way round */
     bool claims;                 /* whole values are put, without the definition's prefix */
+    const uint64_t *cells;       /* of the part that has cells */
+    size_t cell_count;
     const struct index_visitor
         *visitor; /* values are shown to it, nothing is put; NULL: to nobody */
     struct index_path path;
@@ -195,6 +197,10 @@ struct document_value index_walk_collate(struct index_walk *walk,
 
 /* Has the item entries at all: does it meet the filter? Nothing is said once the walk is full. */
 bool index_walk_takes(struct index_walk *walk, struct slice item);
+
+/* The entries of a definition of paths; of one with cells the walk has them. */
+bool index_ordered_entries(const struct index_definition *definition, struct slice item,
+                           struct index_walk *walk, struct error *err);
 
 /* The policy with these definitions too, before those that are besides it. */
 const struct index_policy *index_policy_insert(const struct index_policy *policy,
