@@ -20,6 +20,7 @@
 struct front_faults;
 struct pauses;
 struct front_queries;
+struct rest_views;
 
 /* The database that tables of the Table API are in, of each account. */
 #define FRONT_TABLE_DATABASE "TablesDB"
@@ -79,6 +80,7 @@ struct front_services {
     struct traffic *traffic;       /* NULL: nothing is recorded for advice */
     struct keeper *keeper;         /* of that record; NULL: none is written down */
     struct front_queries *queries; /* kit/queries.h; NULL: no front runs any */
+    struct rest_views *views;      /* rest/views/views.h; NULL: nobody keeps views */
     uint32_t burst_seconds;        /* for load_meters_apply */
     struct front_consistency consistency;
     size_t query_threads; /* that may share the work of one query */

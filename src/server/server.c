@@ -312,6 +312,7 @@ static struct front_services services(struct server *server)
     services.queries = server->queries;
     services.observer = server->observer;
     services.pauses = server->pauses;
+    services.views = server->views;
     services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     services.consistency = (struct front_consistency){
@@ -533,6 +534,10 @@ static bool threads_start(struct server *server, struct error *err)
     server->workers = net_workers_new(&workers);
     server->scripts = scripts_make(settings);
     server->queries = queries_make(server);
+    server->views =
+        rest_views_new(&(struct rest_views_options){.services = services(server),
+                                                    .bell = store_bell(server->store),
+                                                    .lag_ms_max = settings->view_lag_max});
     server->rest_front = rest_make(server);
     server->probes.rest = server->rest_front;
     server->admin_front = admin_make(server);
@@ -736,6 +741,7 @@ void server_free(struct server *server)
     table_free(server->table_front);
     admin_free(server->admin_front);
     portal_free(server->portal);
+    rest_views_free(server->views);
     front_queries_free(server->queries);
     if (server->scripts)
         script_pool_free(server->scripts);

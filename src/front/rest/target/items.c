@@ -3,6 +3,7 @@
 #include "document/json.h"
 #include "document/order.h"
 #include "front/rest/target/session.h"
+#include "front/rest/views/views.h"
 #include "item/shown.h"
 #include "partition/former.h"
 #include "partition/strategy.h"
@@ -306,6 +307,16 @@ bool rest_items_lsn(const struct rest_items *items, const struct partition_span 
                                 ret_lsn, &ignored);
 }
 
+/* How far a view is behind its sources. */
+static void lag_answer(struct rest_call *call, const struct rest_items *items)
+{
+    struct rest_views_report report;
+
+    if (items->space.definition->view.form && call->services->views &&
+        rest_views_report(call->services->views, items->container, &report))
+        rest_answer_header_int(call, SLICE("x-orrery-view-lag-ms"), report.lag_ms);
+}
+
 void rest_items_served(struct rest_call *call, const struct rest_items *items,
                        const struct partition_span *spans, size_t count)
 {
@@ -314,6 +325,7 @@ void rest_items_served(struct rest_call *call, const struct rest_items *items,
     buf_init(&list, BUF_DEFAULT_MAX);
     front_served_append(items->container, items->reading, spans, count, &list);
     rest_answer_header(call, SLICE("x-orrery-served-by"), buf_slice(&list));
+    lag_answer(call, items);
 }
 
 void rest_items_headers(struct rest_call *call, const struct rest_items *items, uint32_t partition,
