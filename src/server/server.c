@@ -313,6 +313,7 @@ static struct front_services services(struct server *server)
     services.observer = server->observer;
     services.pauses = server->pauses;
     services.views = server->views;
+    services.view_report = rest_views_report;
     services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     services.consistency = (struct front_consistency){
@@ -576,6 +577,7 @@ static bool threads_start(struct server *server, struct error *err)
     sources->observer = server->observer;
     sources->meters = services(server).meters;
     sources->migrator = services(server).migrator;
+    sources->views = server->views;
     sources->partitions_max = (size_t)settings->metrics_partitions_max;
     probes_start(&server->probes);
     return true;

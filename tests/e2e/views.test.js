@@ -78,6 +78,26 @@ test('a view has what is there, and follows creates, replaces, patches, moves of
   const read = await view.item(source._rid, 'moved@x').read();
   assert.deepEqual(bare(read.resource), { id: source._rid, _id: 'o3', email: 'moved@x', total: 3 });
   await until(async () => (await view.item(source._rid, 'moved@x').read()).headers['x-orrery-view-lag-ms'] === '0');
+
+  // who waits reads what it has written, by key and by query
+  const path = '/dbs/shop/colls/by-email/docs';
+  for (let i = 0; i < 20; i++) {
+    await at.container.item('o3', 't3').replace(order(3, { email: 'moved@x', total: 1000 + i }));
+    const mine = await at.send('GET', `${path}/${source._rid}`, { key: ['moved@x'], headers: { 'x-orrery-view-wait-ms': '5000' } });
+    assert.deepEqual([mine.status, mine.json.total], [200, 1000 + i]);
+    await at.container.item('o3', 't3').patch([{ op: 'incr', path: '/total', value: 0.5 }]);
+    const asked = await at.send('POST', path, {
+      key: ['moved@x'], body: { query: 'SELECT VALUE c.total FROM c' },
+      headers: { 'x-orrery-view-wait-ms': '5000', 'x-ms-documentdb-isquery': 'true', 'content-type': 'application/query+json' },
+    });
+    assert.deepEqual(asked.json.Documents, [1000.5 + i]);
+  }
+  for (const bad of ['-1', '5001', 'soon', ''])
+    assert.equal((await at.send('GET', path, { headers: { 'x-orrery-view-wait-ms': bad } })).status, 400, bad);
+  const shown = (await at.send('GET', '/_orrery/containers/shop/by-email')).json.view;
+  assert.deepEqual([shown.phase, shown.leftOut, shown.rebuilds], ['follow', 0, 0]);
+  assert.ok(shown.written >= 40 && shown.removed >= 2, JSON.stringify(shown));
+  assert.match(await (await at.server.get('/metrics')).text(), /orrery_view_lag_milliseconds\{[^}]*container="by-email"[^}]*\} \d+/);
 });
 
 test('global secondary indexes, orrery.view with a filter, expressions and several sources', async (t) => {

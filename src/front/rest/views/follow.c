@@ -9,7 +9,10 @@
 
 #include <xxhash.h>
 
-enum { RECORDS_MAX = 8192 }; /* of the history, looked at in one step */
+enum {
+    RECORDS_MAX = 8192, /* of the history, looked at in one step */
+    KEPT_PARTS = 16,    /* of the longest lag: so old a place may be that is written down */
+};
 
 /* One step of one view. */
 struct step {
@@ -260,6 +263,7 @@ static bool sweep(const struct step *step, struct error *err)
 struct found {
     struct rid items[REST_VIEW_BATCH_MAX];
     size_t count;
+    int64_t first_ms; /* wall clock of the first change of a source */
     struct history_place last;
     int64_t last_ms;
     bool all; /* up to what is settled */
@@ -303,6 +307,8 @@ static bool records_read(const struct step *step, uint64_t settled, struct found
         struct rid item =
             rid_below_container(RID_ITEM, state->database, record.origin.container, number);
 
+        if (!found->count)
+            found->first_ms = record.wall_ms;
         if (!is_found(found, item))
             found->items[found->count++] = item;
     }
@@ -363,13 +369,13 @@ static bool follow(const struct step *step, bool *ret_more, struct error *err)
     if (is_quiet(state, times_of(step))) {
         found.all = true;
     } else {
-        if (now_ms - state->at_ms > step->terms->lag_ms_max)
-            return rebuild(step, "it is further behind than view.lag_max", err);
         if (!records_read(step, settled, &found, err) ||
             !cluster_walk_lost(catalogue_cluster(catalogue_of(step)), state->at.time, &lost, err))
             return false;
         if (lost)
             return rebuild(step, "changes it had not seen were removed from the history", err);
+        if (found.count && now_ms - found.first_ms > step->terms->lag_ms_max)
+            return rebuild(step, "it is further behind than view.lag_max", err);
         if (!found_refresh(step, &found, err))
             return false;
         state->changed |= found.count || !found.all;
@@ -379,6 +385,7 @@ static bool follow(const struct step *step, bool *ret_more, struct error *err)
         /* what was committed while it was walked may be behind it, so the time is that of before */
         state->at = behind(MAX(settled, state->at.time));
         state->at_ms = now_ms;
+        state->changed |= now_ms - state->kept_ms > step->terms->lag_ms_max / KEPT_PARTS;
     } else {
         state->at = found.last;
         state->at_ms = MAX(state->at_ms, found.last_ms);

@@ -135,7 +135,7 @@ static bool is_unfit(const struct error *err)
 static bool op_settle(struct batch *batch, const struct item_operation *op, bool is_row,
                       struct error *err)
 {
-    struct rest_view_figures *figures = &batch->state->figures;
+    struct front_view_report *figures = &batch->state->figures;
     const struct rest_view_touched unknown = {0};
 
     if (op->err.code == ERROR_NONE) {

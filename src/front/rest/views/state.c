@@ -57,6 +57,7 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
                                        .origin = bytes_get_be32(from + 11),
                                        .ordinal = bytes_get_be32(from + 15)};
     state->at_ms = (int64_t)bytes_get_be64(from + 19);
+    state->kept_ms = state->at_ms;
     state->source = bytes_get_be32(from + 27);
     state->keys = bytes_get_be64(from + 31);
     buf_clear(&state->position);
@@ -85,6 +86,7 @@ bool rest_view_state_write(struct rest_view_state *state, struct catalogue *cata
             &(struct engine_op){ENGINE_PUT, slice_of(key, sizeof key), buf_slice(&value)}, 1, err))
         return false;
     state->changed = false;
+    state->kept_ms = state->at_ms;
     state->written_ms = clock_monotonic_ms();
     return true;
 }

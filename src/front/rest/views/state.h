@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "catalogue/catalogue.h"
+#include "front/front.h"
 #include "front/rest/views/query.h"
 #include "partition/history.h"
 
@@ -28,20 +29,14 @@ enum rest_view_phase {
     REST_VIEW_FOLLOW, /* changes are followed */
 };
 
-struct rest_view_figures {
-    uint64_t written, removed; /* items of the view */
-    uint64_t left_out;         /* items of sources that make none that can be stored */
-    uint64_t throttled;        /* times its throughput was used up */
-    uint64_t rebuilds;
-};
-
 struct rest_view_state {
     struct rest_view_state *next;
     uint32_t account, database, number; /* of the container */
     bool listed;                        /* found by the last look for views */
     struct rest_view_query *query;      /* owned */
     size_t source_count;
-    uint64_t hashes[DEFINITION_VIEW_SOURCES_MAX]; /* of its sources: history_hash */
+    uint32_t sources[DEFINITION_VIEW_SOURCES_MAX]; /* their numbers */
+    uint64_t hashes[DEFINITION_VIEW_SOURCES_MAX];  /* and history_hash */
 
     enum rest_view_phase phase;
     bool again;
@@ -51,11 +46,12 @@ struct rest_view_state {
     uint64_t keys;
     struct buf position;
 
-    bool changed;       /* since it was written down */
-    int64_t written_ms; /* monotonic: when that was */
-    int64_t wait_ms;    /* monotonic: nothing is done before; 0: at once */
-    int64_t failed_ms;  /* monotonic: when a failure was last told; 0: never */
-    struct rest_view_figures figures;
+    bool changed;                     /* since it was written down */
+    int64_t kept_ms;                  /* at_ms as it is written down */
+    int64_t written_ms;               /* monotonic: when that was */
+    int64_t wait_ms;                  /* monotonic: nothing is done before; 0: at once */
+    int64_t failed_ms;                /* monotonic: when a failure was last told; 0: never */
+    struct front_view_report figures; /* counts alone */
 };
 
 struct rest_view_state *rest_view_state_new(const struct container *view);

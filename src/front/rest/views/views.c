@@ -25,6 +25,7 @@ struct rest_views {
     /* Held for a look at or a change of the list and for what reports read. The list and what is in
      * it are changed by the thread alone, which needs no lock to read them. */
     struct mutex lock;
+    struct condition stepped; /* some view has come further */
     struct rest_view_state *list;
 };
 
@@ -46,6 +47,8 @@ static bool state_add(struct rest_views *views, const struct container *containe
     struct rest_view_state *state = rest_view_state_new(container);
 
     state->source_count = view->source_count;
+    for (size_t i = 0; i < view->source_count; i++)
+        state->sources[i] = view->source_rids[i].owner;
     if (!rest_view_query_new(view, &state->query, err) ||
         !rest_view_state_read(state, views->options.services.catalogue, err)) {
         rest_view_state_free(state);
@@ -203,6 +206,7 @@ static bool state_step(struct rest_views *views, struct rest_view_state *state,
     WITH_LOCK (&views->lock) {
         copy.next = state->next;
         *state = copy;
+        condition_broadcast(&views->stepped);
     }
     return fine;
 }
@@ -284,6 +288,7 @@ struct rest_views *rest_views_new(const struct rest_views_options *options)
 
     views->options = *options;
     mutex_init(&views->lock);
+    condition_init(&views->stepped);
     sleeper_init(&views->sleeper, options->bell);
     if (!options->by_hand)
         thread_start(&views->thread, "views", views_main, views);
@@ -306,6 +311,7 @@ void rest_views_free(struct rest_views *views)
         rest_view_state_free(state);
     }
     sleeper_done(&views->sleeper);
+    condition_done(&views->stepped);
     mutex_done(&views->lock);
     memory_free(views);
 }
@@ -317,9 +323,55 @@ void rest_views_wake(struct rest_views *views)
     sleeper_wake(&views->sleeper);
 }
 
-bool rest_views_report(struct rest_views *views, const struct container *view,
-                       struct rest_views_report *ret_report)
+/* --- Waiting --------------------------------------------------------------------------------- */
+
+/* Under lock, and let go while it waits: a view may be gone by then. */
+static bool number_wait(struct rest_views *views, uint32_t number, int64_t deadline_ms)
 {
+    struct commit_clock *times =
+        cluster_times(catalogue_cluster(views->options.services.catalogue));
+    const struct rest_view_state *state = state_find(views, number);
+    uint64_t wanted = 0;
+
+    if (!state)
+        return true;
+    for (size_t i = 0; i < state->source_count; i++) {
+        if (!number_wait(views, state->sources[i], deadline_ms))
+            return false;
+        state = state_find(views, number);
+        if (!state)
+            return true;
+    }
+    for (size_t i = 0; i < state->source_count; i++)
+        wanted = MAX(wanted, commit_clock_noted(times, state->hashes[i]));
+    wanted = MAX(wanted, commit_clock_started(times)); /* what was before is not known */
+    while (state && (state->phase != REST_VIEW_FOLLOW || state->at.time < wanted)) {
+        if (!condition_wait_until(&views->stepped, &views->lock, deadline_ms))
+            return false;
+        state = state_find(views, number);
+    }
+    return true;
+}
+
+bool rest_views_wait(struct rest_views *views, const struct container *view, int64_t wait_ms,
+                     struct error *err)
+{
+    bool there = false;
+
+    WITH_LOCK (&views->lock)
+        there = number_wait(views, container_info(view)->number, clock_monotonic_ms() + wait_ms);
+    return there || error_set(err, ERROR_TIMED_OUT,
+                              "the view \"%.*s\" did not catch up with its sources in %lld ms",
+                              SLICE_ARG(container_info(view)->id), (long long)wait_ms);
+}
+
+bool rest_views_report(struct rest_views *views, const struct container *view,
+                       struct front_view_report *ret_report)
+{
+    static const char *const phases[] = {[REST_VIEW_NEW] = "new",
+                                         [REST_VIEW_FILL] = "fill",
+                                         [REST_VIEW_SWEEP] = "sweep",
+                                         [REST_VIEW_FOLLOW] = "follow"};
     const struct front_services *services = &views->options.services;
     struct commit_clock *times = cluster_times(catalogue_cluster(services->catalogue));
     bool found = false;
@@ -329,10 +381,9 @@ bool rest_views_report(struct rest_views *views, const struct container *view,
 
         if (state) {
             found = true;
-            *ret_report = (struct rest_views_report){
-                .lag_ms = rest_view_lag(state, times, clock_read_wall_ms(services->clock)),
-                .phase = state->phase,
-                .figures = state->figures};
+            *ret_report = state->figures;
+            ret_report->lag_ms = rest_view_lag(state, times, clock_read_wall_ms(services->clock));
+            ret_report->phase = phases[state->phase];
         }
     }
     return found;

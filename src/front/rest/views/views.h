@@ -33,12 +33,11 @@ NODISCARD bool rest_views_round(struct rest_views *views, bool *ret_more, struct
  * query. ERROR_VIEW_UNFIT, ERROR_BAD_QUERY and its kin. */
 NODISCARD bool rest_views_check(struct slice body, struct error *err);
 
-struct rest_views_report {
-    int64_t lag_ms;
-    enum rest_view_phase phase;
-    struct rest_view_figures figures;
-};
+/* Waits until the view has whatever was committed to its sources before the call, and so have those
+ * of them that are views. Nothing is waited for where the container is no view. ERROR_TIMED_OUT. */
+NODISCARD bool rest_views_wait(struct rest_views *views, const struct container *view,
+                               int64_t wait_ms, struct error *err);
 
 /* How a view is. False: it is none, or was not looked at yet. */
 bool rest_views_report(struct rest_views *views, const struct container *view,
-                       struct rest_views_report *ret_report);
+                       struct front_view_report *ret_report);

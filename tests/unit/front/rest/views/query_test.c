@@ -19,9 +19,9 @@ static void row_expect(struct arena *arena, enum definition_view_form form, cons
     struct error err;
 
     assert_ok(query_try(form, text, &query, &err), &err);
-    assert_ok(rest_view_query_row(query, document_of(arena, document), SLICE("rid"), arena, &row,
-                                  &err),
-              &err);
+    assert_ok(
+        rest_view_query_row(query, document_of(arena, document), SLICE("rid"), arena, &row, &err),
+        &err);
     if (!wanted) {
         assert_null(row.data);
         return;

@@ -28,12 +28,12 @@ static uint32_t drawn(struct world *world, uint32_t below)
 
 static void views_start(struct world *world)
 {
-    world->views = rest_views_new(&(struct rest_views_options){
-        .services = {.catalogue = world->fixture->catalogue,
-                     .gates = world->fixture->gates,
-                     .clock = &clock_system},
-        .lag_ms_max = world->lag_ms_max,
-        .by_hand = true});
+    world->views = rest_views_new(
+        &(struct rest_views_options){.services = {.catalogue = world->fixture->catalogue,
+                                                  .gates = world->fixture->gates,
+                                                  .clock = &clock_system},
+                                     .lag_ms_max = world->lag_ms_max,
+                                     .by_hand = true});
 }
 
 static void world_restart(struct world *world)
@@ -117,8 +117,7 @@ static void view_expect(struct world *world, const char *id)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(container_unref) struct container *view = opened_as(world, id);
-    const struct definition_view *definition =
-        &definition_fields(container_definition(view))->view;
+    const struct definition_view *definition = &definition_fields(container_definition(view))->view;
     CLEANUP(rest_view_query_free) struct rest_view_query *query = NULL;
     size_t row_count, wanted = 0;
     struct item *rows = items_all(world, view, arena, &row_count);
@@ -127,8 +126,7 @@ static void view_expect(struct world *world, const char *id)
     assert_ok(rest_view_query_new(definition, &query, &err), &err);
     for (size_t s = 0; s < definition->source_count; s++) {
         CLEANUP(container_unref)
-        struct container *source =
-            opened_as(world, arena_text(arena, definition->sources[s]));
+        struct container *source = opened_as(world, arena_text(arena, definition->sources[s]));
         size_t count;
         struct item *items = items_all(world, source, arena, &count);
 
@@ -136,12 +134,12 @@ static void view_expect(struct world *world, const char *id)
             char text[RID_TEXT_SIZE];
             struct slice row;
 
-            assert_ok(rest_view_query_row(
-                          query, items[i].document,
-                          rid_format(container_rid_below(source, RID_ITEM, items[i].header.number),
-                                     text),
-                          arena, &row, &err),
-                      &err);
+            assert_ok(
+                rest_view_query_row(
+                    query, items[i].document,
+                    rid_format(container_rid_below(source, RID_ITEM, items[i].header.number), text),
+                    arena, &row, &err),
+                &err);
             if (!row.data)
                 continue;
             assert_true(has_row(rows, row_count, row));
@@ -183,14 +181,14 @@ static bool item_write(struct world *world, int i, struct error *err)
 static void a_view_is_filled_and_follows(void **state)
 {
     struct world world;
-    struct rest_views_report report;
+    struct front_view_report report;
     struct error err;
     bool more;
 
     world_init(&world, *state, 1);
     items_put(*state, 0, 300, "a");
-    container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c WHERE c.x % 3 != 1"),
-                   1000);
+    container_make(
+        *state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c WHERE c.x % 3 != 1"), 1000);
     for (int i = 0; i < 3; i++) /* new, and two pages of three */
         assert_ok(rest_views_round(world.views, &more, &err), &err);
     items_put(*state, 50, 100, "b"); /* behind and before where it is */
@@ -215,7 +213,7 @@ static void a_view_is_filled_and_follows(void **state)
 static void what_was_removed_from_the_history_is_not_missed(void **state)
 {
     struct world world;
-    struct rest_views_report report;
+    struct front_view_report report;
     struct error err;
 
     world_init(&world, *state, 1);
@@ -239,14 +237,14 @@ static void what_was_removed_from_the_history_is_not_missed(void **state)
     CLEANUP(container_unref) struct container *view = opened_as(&world, "v");
 
     assert_true(rest_views_report(world.views, view, &report));
-    assert_int_equal(report.figures.rebuilds, 1);
+    assert_int_equal(report.rebuilds, 1);
     rest_views_free(world.views);
 }
 
 static void a_view_that_is_too_far_behind_is_built_again(void **state)
 {
     struct world world;
-    struct rest_views_report report;
+    struct front_view_report report;
 
     world_init(&world, *state, 1);
     container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w FROM c"), 1000);
@@ -265,7 +263,7 @@ static void a_view_that_is_too_far_behind_is_built_again(void **state)
     CLEANUP(container_unref) struct container *view = opened_as(&world, "v");
 
     assert_true(rest_views_report(world.views, view, &report));
-    assert_true(report.figures.rebuilds >= 1);
+    assert_true(report.rebuilds >= 1);
     rest_views_free(world.views);
 }
 
@@ -355,14 +353,15 @@ static void views_are_what_their_queries_say_after_whatever_happened(void **stat
 
     world_init(&world, *state, 20261117);
     items_put(*state, 0, 30, "a");
-    container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c WHERE c.x % 3 != 1"),
-                   1000);
+    container_make(
+        *state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c WHERE c.x % 3 != 1"), 1000);
     container_make(*state,
                    "{\"id\":\"s\",\"partitionKey\":{\"paths\":[\"/x\"],\"version\":2},"
                    "\"materializedViewDefinition\":{\"sourceCollectionId\":\"c\",\"definition\":"
                    "\"SELECT c.x, c.w FROM c\"}}",
                    1000);
-    container_make(*state, VIEW("u", "/id", "\"v\",\"c\"", "SELECT c.w, c.x + 1 AS y FROM c"), 1000);
+    container_make(*state, VIEW("u", "/id", "\"v\",\"c\"", "SELECT c.w, c.x + 1 AS y FROM c"),
+                   1000);
     for (int round = 0; round < 12; round++) {
         struct error err;
 
