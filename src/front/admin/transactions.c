@@ -246,9 +246,9 @@ static bool look(struct attempt *attempt, size_t nth, const struct document_valu
 {
     const struct asked *asked = &attempt->asked[nth];
 
-    transaction_rely(attempt->transaction, id);
     if (!transaction_read(attempt->transaction, id, &attempt->read[nth], err))
         return false;
+    transaction_rely(attempt->transaction, id);
     if (asked->verb == VERB_ABSENT)
         return !attempt->read[nth] || error_set(err, ERROR_ITEM_EXISTS, "the item is there");
     if (!attempt->read[nth])
@@ -417,9 +417,9 @@ static bool try_once(struct admin_call *call, struct slice database, const struc
 
 bool admin_transactions_run(struct admin_call *call, struct error *err)
 {
-    struct slice database;
-    struct asked *asked;
-    size_t count;
+    struct slice database = SLICE_NONE;
+    struct asked *asked = NULL;
+    size_t count = 0;
 
     if (!body_read(call, &database, &asked, &count, err))
         return false;

@@ -65,13 +65,36 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     return true;
 }
 
+/* The last time that a record has, or had, of any node. Cluster time goes on behind that after a
+ * restart, but perhaps not behind a later one that nothing was written with: who has written down
+ * such a one would pass over what is given it then. */
+static bool recorded_time(const struct cluster *cluster, uint64_t *ret_time, struct error *err)
+{
+    *ret_time = 0;
+    for (size_t i = 0; i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+        uint64_t last, mark;
+
+        if (!cluster_node_is_member(node))
+            continue;
+        if (!history_last(node->engine, &last, err) || !history_mark(node->engine, &mark, err))
+            return false;
+        *ret_time = MAX(*ret_time, MAX(last, mark));
+    }
+    return true;
+}
+
 bool rest_view_state_write(struct rest_view_state *state, struct catalogue *catalogue,
                            struct error *err)
 {
     CLEANUP(buf_done) struct buf value;
     uint8_t key[KEY_LEN], fixed[FIXED_LEN] = {FORMAT, (uint8_t)state->phase, state->again};
 
-    bytes_put_be64(fixed + 3, state->at.time);
+    uint64_t recorded;
+
+    if (!recorded_time(catalogue_cluster(catalogue), &recorded, err))
+        return false;
+    bytes_put_be64(fixed + 3, MIN(state->at.time, recorded));
     bytes_put_be32(fixed + 11, state->at.origin);
     bytes_put_be32(fixed + 15, state->at.ordinal);
     bytes_put_be64(fixed + 19, (uint64_t)state->at_ms);

@@ -6,9 +6,8 @@
  *     1  format, 1
  *     1  phase (enum rest_view_phase)
  *     1  0: it was empty when it was begun, 1: it may have items that nothing stands for
- *     8, 4, 4  time, origin, ordinal: changes up to this place are in it, or will be when what
- *        is there is filled in
- *     8  wall clock of that place, ms
+ *     8, 4, 4  time (not above that of the last record there is), origin, ordinal: changes up to
+ * this place are in it, or will be when what is there is filled in 8  wall clock of that place, ms
  *     4  filling: which source
  *     8  filling: a hash of how keys of that source are made
  *     .. filling: behind which item; sweeping: behind which item of the view

@@ -142,11 +142,13 @@ static void view_expect(struct world *world, const char *id)
                 &err);
             if (!row.data)
                 continue;
-            assert_true(has_row(rows, row_count, row));
+            if (!has_row(rows, row_count, row))
+                fail_msg("view %s lacks a row of source %zu", id, s);
             wanted++;
         }
     }
-    assert_int_equal(row_count, wanted);
+    if (row_count != wanted)
+        fail_msg("view %s has %zu rows, not %zu", id, row_count, wanted);
     (void)verify_container(view);
 }
 
@@ -406,7 +408,8 @@ static void a_rekey_of_either_side_leaves_the_view_right(void **state)
 
             if (!container_migration(now))
                 break;
-            (void)item_write(&world, (int)drawn(&world, 80), &err);
+            if (i < 100) /* later it is left to catch up */
+                (void)item_write(&world, (int)drawn(&world, 80), &err);
             assert_ok(migrator_round(world.fixture->migrator, &busy, &err), &err);
             if (i % 3 == 0)
                 assert_ok(rest_views_round(world.views, &busy, &err), &err);
