@@ -92,6 +92,7 @@ bool rest_view_state_write(struct rest_view_state *state, struct catalogue *cata
 
     uint64_t recorded;
 
+    buf_init(&value, FIXED_LEN + POSITION_MAX);
     if (!recorded_time(catalogue_cluster(catalogue), &recorded, err))
         return false;
     bytes_put_be64(fixed + 3, MIN(state->at.time, recorded));
@@ -101,7 +102,6 @@ bool rest_view_state_write(struct rest_view_state *state, struct catalogue *cata
     bytes_put_be32(fixed + 27, state->source);
     bytes_put_be64(fixed + 31, state->keys);
     key_write(state, key);
-    buf_init(&value, FIXED_LEN + POSITION_MAX);
     buf_append(&value, fixed, sizeof fixed);
     buf_append_slice(&value, buf_slice(&state->position));
     if (!catalogue_notes_write(
