@@ -160,8 +160,8 @@ static void what_the_service_refuses_is_refused(void **state)
                    "Flat");
     assert_refused(arena, WITH("\"computedProperties\":[{\"name\":\"x\"}]"), ERROR_BAD_REQUEST,
                    "name and a query");
-    assert_refused(arena, WITH("\"materializedViewDefinition\":{}"), ERROR_NOT_SUPPORTED,
-                   "materialized");
+    assert_refused(arena, WITH("\"materializedViewDefinition\":{}"), ERROR_BAD_REQUEST,
+                   "sourceCollectionId");
     assert_refused(arena, WITH("\"analyticalStorageTtl\":-1"), ERROR_NOT_SUPPORTED, "analytical");
 }
 
