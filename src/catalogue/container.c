@@ -136,6 +136,11 @@ bool catalogue_container_copy_check(const struct catalogue_change *change,
     const struct definition_limits *limits = &change->catalogue->limits;
     const struct catalogue_found found = parents_of(change, of);
 
+    if (definition_fields(of->definition)->view.form != DEFINITION_VIEW_NONE)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "container \"%.*s\" is a view, which follows from its sources, and cannot "
+                         "be copied",
+                         SLICE_ARG(of->state.info.id));
     if (of->promotions.count)
         return error_set(
             err, ERROR_PROMOTION_UNFIT,
