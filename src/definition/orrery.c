@@ -16,11 +16,16 @@
  *     {"spatial": 1}          the format of the entries of the policy's spatial indexes; a
  * container without it was made before they had any, and has none until it is replaced. The server
  * says it
+ *     {"vectors": 1}          the same of its vector indexes
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
+ *     {"view": {...}}         the containers and the query it is kept from (definition/view.h)
+ *     {"followed": true}      views are kept from it: which items were touched is written down. The
+ *                             server says it
  */
 #include "definition/definition_private.h"
 #include "definition/rekey.h"
 #include "definition/strategy.h"
+#include "definition/view.h"
 
 #include "document/bson.h"
 #include "partition/synthetic.h"
@@ -287,6 +292,24 @@ static bool spatial_keep(struct reading *reading, struct error *err UNUSED)
     return true;
 }
 
+static bool vectors_keep(struct reading *reading, struct error *err UNUSED)
+{
+    if (reading->fields->vectors)
+        document_append_int32(reading->out, SLICE("vectors"), DEFINITION_VECTORS_FORMAT);
+    return true;
+}
+
+static bool vectors_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    int64_t format;
+
+    if (!document_to_int64(value, &format) || format != DEFINITION_VECTORS_FORMAT)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.vectors is not %d",
+                         DEFINITION_VECTORS_FORMAT);
+    return vectors_keep(reading, err);
+}
+
 static bool formerly_read(struct reading *reading, const struct document_value *value,
                           struct error *err)
 {
@@ -312,6 +335,43 @@ static bool rekeyed_keep(struct reading *reading, struct error *err UNUSED)
     return true;
 }
 
+static bool view_read(struct reading *reading, const struct document_value *value,
+                      struct error *err)
+{
+    return definition_view_own_read(reading->fields, value, reading->before, reading->arena,
+                                    reading->out, err);
+}
+
+static bool view_keep(struct reading *reading, struct error *err)
+{
+    return view_read(reading, NULL, err);
+}
+
+static void followed_set(struct reading *reading, bool followed)
+{
+    reading->fields->followed = followed;
+    if (followed)
+        document_append_bool(reading->out, SLICE("followed"), true);
+}
+
+static bool followed_read(struct reading *reading, const struct document_value *value,
+                          struct error *err)
+{
+    if (value->type != DOCUMENT_BOOL || !value->boolean ||
+        (reading->before && !reading->before->followed))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.followed is set by the server while there are views of the "
+                         "container");
+    followed_set(reading, true);
+    return true;
+}
+
+static bool followed_keep(struct reading *reading, struct error *err UNUSED)
+{
+    followed_set(reading, reading->before->followed);
+    return true;
+}
+
 /* keep: a replace has the property without this member; NULL: then it is gone. */
 static const struct member {
     struct slice name;
@@ -327,8 +387,11 @@ static const struct member {
     {SLICE("indexes"), indexes_read, indexes_keep},
     {SLICE("mongo"), mongo_read, mongo_keep},
     {SLICE("spatial"), spatial_read, spatial_keep},
+    {SLICE("vectors"), vectors_read, vectors_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
+    {SLICE("view"), view_read, view_keep},
+    {SLICE("followed"), followed_read, followed_keep},
 };
 
 static const struct member *member_find(struct slice name)
@@ -418,43 +481,51 @@ static struct slice indexes_fresh(struct slice orrery, struct arena *arena)
                        document_array(definition_indexes_fresh(indexes.document, arena)), arena);
 }
 
-static struct slice member_set(struct slice object, struct slice name,
-                               const struct document_value *value, struct arena *arena);
-
-static bool body_lists_spatial(struct slice body)
+static bool body_lists(struct slice body, struct slice indexes)
 {
     struct document_value policy, list;
 
     return document_find(body, SLICE("indexingPolicy"), &policy) &&
-           policy.type == DOCUMENT_OBJECT &&
-           document_find(policy.document, SLICE("spatialIndexes"), &list) &&
+           policy.type == DOCUMENT_OBJECT && document_find(policy.document, indexes, &list) &&
            list.type == DOCUMENT_ARRAY && document_count(list.document);
 }
 
-struct slice definition_fresh(struct slice body, struct arena *arena)
+/* What says that the indexes of a policy have entries. */
+static struct slice marks_fresh(struct slice orrery, struct slice body, struct arena *arena)
 {
-    const struct document_value format = document_int32(DEFINITION_CELLS_FORMAT);
-    const struct document_value cells =
-        document_object(member_set(DOCUMENT_EMPTY, SLICE("spatial"), &format, arena));
-    struct document_value orrery;
-    struct slice fresh;
+    const struct document_value cells = document_int32(DEFINITION_CELLS_FORMAT);
+    const struct document_value vectors = document_int32(DEFINITION_VECTORS_FORMAT);
 
-    if (!document_find(body, SLICE("orrery"), &orrery))
-        return body_lists_spatial(body) ? member_set(body, SLICE("orrery"), &cells, arena) : body;
+    if (body_lists(body, SLICE("spatialIndexes")))
+        orrery = definition_member_set(orrery, SLICE("spatial"), &cells, arena);
+    if (body_lists(body, SLICE("vectorIndexes")))
+        orrery = definition_member_set(orrery, SLICE("vectors"), &vectors, arena);
+    return orrery;
+}
+
+struct slice definition_fresh(struct slice given, struct arena *arena)
+{
+    struct slice body = definition_view_fresh(given, arena);
+    struct slice none = DOCUMENT_EMPTY, fresh;
+    struct document_value orrery;
+
+    if (!document_find(body, SLICE("orrery"), &orrery)) {
+        fresh = marks_fresh(none, body, arena);
+        orrery = document_object(fresh);
+        return fresh.data == none.data
+                   ? body
+                   : definition_member_set(body, SLICE("orrery"), &orrery, arena);
+    }
     if (orrery.type != DOCUMENT_OBJECT)
         return body;
-    fresh = indexes_fresh(synthetic_fresh(orrery.document, arena), arena);
-    if (body_lists_spatial(body))
-        fresh = member_set(fresh, SLICE("spatial"), &format, arena);
+    fresh = marks_fresh(indexes_fresh(synthetic_fresh(orrery.document, arena), arena), body, arena);
     if (fresh.data == orrery.document.data)
         return body;
     return with_member(body, SLICE("orrery"), document_object(fresh), arena);
 }
 
-/* A copy of an object with another value of a member, at its end; without it where value is
- * undefined. */
-static struct slice member_set(struct slice object, struct slice name,
-                               const struct document_value *value, struct arena *arena)
+struct slice definition_member_set(struct slice object, struct slice name,
+                                   const struct document_value *value, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf copy;
     struct document_iter iter;
@@ -480,8 +551,8 @@ bool definition_renamed(const struct definition *definition, struct slice id,
     const struct document_value name = document_string(id);
 
     return definition_new(
-        member_set(definition_fields(definition)->document, SLICE("id"), &name, arena), NULL,
-        ret_definition, err);
+        definition_member_set(definition_fields(definition)->document, SLICE("id"), &name, arena),
+        NULL, ret_definition, err);
 }
 
 /* An empty object stands for none: what is left out is kept. */
@@ -494,6 +565,6 @@ struct slice definition_with_mongo(const struct definition_fields *fields, struc
 
     if (!document_find(fields->document, SLICE("orrery"), &orrery))
         orrery = document_object(nothing);
-    orrery = document_object(member_set(orrery.document, SLICE("mongo"), &value, arena));
-    return member_set(fields->document, SLICE("orrery"), &orrery, arena);
+    orrery = document_object(definition_member_set(orrery.document, SLICE("mongo"), &value, arena));
+    return definition_member_set(fields->document, SLICE("orrery"), &orrery, arena);
 }

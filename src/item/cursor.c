@@ -74,6 +74,19 @@ static bool view_get(const struct view *view, struct slice key, struct arena *ar
                                            : view_bound_cold(err);
 }
 
+bool view_lsn(const struct view *view, uint64_t *ret_lsn, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_value value;
+
+    *ret_lsn = 0;
+    if (!view_get(view, commit_meta_key(), arena, &value, err))
+        return false;
+    return value.found != ENGINE_FOUND || commit_meta_lsn(value.bytes, ret_lsn) ||
+           error_set(err, ERROR_STORE_CORRUPT, "the numbering of partition %u is damaged",
+                     view->scope.partition);
+}
+
 bool view_count(const struct view *view, struct slice logical, uint64_t *ret_items,
                 uint64_t *ret_bytes, struct error *err)
 {
@@ -345,6 +358,12 @@ static bool values_length(const struct cursor_request *request, struct slice byt
 
     *ret_kept = 0;
     *ret_cut = false;
+    if (request->raw) {
+        if (!index_vector_length(bytes, ret_length))
+            return error_set(err, ERROR_STORE_CORRUPT, "bytes of an index entry are broken");
+        *ret_kept = *ret_length;
+        return true;
+    }
     for (size_t i = 0; i < request->value_count; i++) {
         uint8_t inverted[INDEX_VALUE_MAX];
         struct slice value = rest, behind;

@@ -41,6 +41,10 @@ static inline bool view_may_expire(const struct view *view)
     return view->scope.definition->default_ttl != 0;
 }
 
+/* The LSN of the last commit that the view sees; 0: there was none. What is planned besides is not
+ * among them. */
+NODISCARD bool view_lsn(const struct view *view, uint64_t *ret_lsn, struct error *err);
+
 /* How many items the partition holds, or one logical partition of it, and their bytes; expired
  * ones count until they are removed. */
 NODISCARD bool view_count(const struct view *view, struct slice logical, uint64_t *ret_items,
@@ -71,6 +75,7 @@ struct cursor_request {
 
     /* Of the index; all borrowed while the cursor is used. */
     struct slice path;         /* index_path_append, or the prefix of a composite index */
+    bool raw;                  /* its values are bytes with their length (index_vector_length) */
     size_t value_count;        /* 1, or as many as the composite index has paths */
     enum document_order order; /* of its entries */
     size_t kept_count;         /* hits have so many of the values; 0: all */
