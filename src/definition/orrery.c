@@ -16,6 +16,7 @@
  *     {"spatial": 1}          the format of the entries of the policy's spatial indexes; a
  * container without it was made before they had any, and has none until it is replaced. The server
  * says it
+ *     {"fullText": 1}         the same of its full-text indexes
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  */
 #include "definition/definition_private.h"
@@ -266,18 +267,14 @@ static bool synthetic_keep(struct reading *reading, struct error *err)
                      "have the keys it made");
 }
 
-/* definition.c has looked for it, for the policy depends on it. */
-static bool spatial_read(struct reading *reading, const struct document_value *value,
+/* definition.c has looked for these, for the policy depends on them. */
+static bool format_check(const struct document_value *value, const char *name, int64_t known,
                          struct error *err)
 {
     int64_t format;
 
-    if (!document_to_int64(value, &format) || format != DEFINITION_CELLS_FORMAT)
-        return error_set(err, ERROR_BAD_REQUEST, "orrery.spatial is not %d",
-                         DEFINITION_CELLS_FORMAT);
-    if (reading->fields->cells)
-        document_append_int32(reading->out, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
-    return true;
+    return (document_to_int64(value, &format) && format == known) ||
+           error_set(err, ERROR_BAD_REQUEST, "orrery.%s is not %d", name, (int)known);
 }
 
 static bool spatial_keep(struct reading *reading, struct error *err UNUSED)
@@ -285,6 +282,27 @@ static bool spatial_keep(struct reading *reading, struct error *err UNUSED)
     if (reading->fields->cells)
         document_append_int32(reading->out, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
     return true;
+}
+
+static bool spatial_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    return format_check(value, "spatial", DEFINITION_CELLS_FORMAT, err) &&
+           spatial_keep(reading, err);
+}
+
+static bool full_text_keep(struct reading *reading, struct error *err UNUSED)
+{
+    if (reading->fields->terms)
+        document_append_int32(reading->out, SLICE("fullText"), DEFINITION_TERMS_FORMAT);
+    return true;
+}
+
+static bool full_text_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    return format_check(value, "fullText", DEFINITION_TERMS_FORMAT, err) &&
+           full_text_keep(reading, err);
 }
 
 static bool formerly_read(struct reading *reading, const struct document_value *value,
@@ -327,6 +345,7 @@ static const struct member {
     {SLICE("indexes"), indexes_read, indexes_keep},
     {SLICE("mongo"), mongo_read, mongo_keep},
     {SLICE("spatial"), spatial_read, spatial_keep},
+    {SLICE("fullText"), full_text_read, full_text_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
 };
@@ -421,31 +440,41 @@ static struct slice indexes_fresh(struct slice orrery, struct arena *arena)
 static struct slice member_set(struct slice object, struct slice name,
                                const struct document_value *value, struct arena *arena);
 
-static bool body_lists_spatial(struct slice body)
+static bool body_lists(struct slice body, struct slice kind)
 {
     struct document_value policy, list;
 
     return document_find(body, SLICE("indexingPolicy"), &policy) &&
-           policy.type == DOCUMENT_OBJECT &&
-           document_find(policy.document, SLICE("spatialIndexes"), &list) &&
+           policy.type == DOCUMENT_OBJECT && document_find(policy.document, kind, &list) &&
            list.type == DOCUMENT_ARRAY && document_count(list.document);
+}
+
+/* Kinds of indexes that have entries from now on. */
+static struct slice kinds_fresh(struct slice orrery, struct slice body, struct arena *arena)
+{
+    const struct document_value cells = document_int32(DEFINITION_CELLS_FORMAT);
+    const struct document_value terms = document_int32(DEFINITION_TERMS_FORMAT);
+
+    if (body_lists(body, SLICE("spatialIndexes")))
+        orrery = member_set(orrery, SLICE("spatial"), &cells, arena);
+    if (body_lists(body, SLICE("fullTextIndexes")))
+        orrery = member_set(orrery, SLICE("fullText"), &terms, arena);
+    return orrery;
 }
 
 struct slice definition_fresh(struct slice body, struct arena *arena)
 {
-    const struct document_value format = document_int32(DEFINITION_CELLS_FORMAT);
-    const struct document_value cells =
-        document_object(member_set(DOCUMENT_EMPTY, SLICE("spatial"), &format, arena));
     struct document_value orrery;
-    struct slice fresh;
+    struct slice fresh, kinds = kinds_fresh(DOCUMENT_EMPTY, body, arena);
 
-    if (!document_find(body, SLICE("orrery"), &orrery))
-        return body_lists_spatial(body) ? member_set(body, SLICE("orrery"), &cells, arena) : body;
+    if (!document_find(body, SLICE("orrery"), &orrery)) {
+        orrery = document_object(kinds);
+        return document_count(kinds) ? member_set(body, SLICE("orrery"), &orrery, arena) : body;
+    }
     if (orrery.type != DOCUMENT_OBJECT)
         return body;
     fresh = indexes_fresh(synthetic_fresh(orrery.document, arena), arena);
-    if (body_lists_spatial(body))
-        fresh = member_set(fresh, SLICE("spatial"), &format, arena);
+    fresh = kinds_fresh(fresh, body, arena);
     if (fresh.data == orrery.document.data)
         return body;
     return with_member(body, SLICE("orrery"), document_object(fresh), arena);

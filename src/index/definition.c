@@ -219,6 +219,8 @@ bool index_definition_same(const struct index_definition *a, const struct index_
             return false;
     if (a->spatial && !index_spatial_same(a->spatial, b->spatial))
         return false;
+    if (!slice_equal(a->language, b->language))
+        return false;
     return !a->tree || (a->tree->elements_hidden == b->tree->elements_hidden &&
                         nodes_same(a->tree->root, b->tree->root));
 }

@@ -86,6 +86,7 @@ struct index_definition {
     size_t part_count;
     const struct index_tree *tree;       /* of a wildcard */
     const struct index_spatial *spatial; /* of that kind */
+    struct slice language;               /* of full text */
     enum document_order order;
     const struct document_collator
         *collator;                 /* texts are in its comparison form; NULL: as they are */
@@ -164,6 +165,7 @@ static inline bool index_array_read(struct slice name, struct index_array *ret_a
 extern const struct index_kind index_kind_ordered;
 extern const struct index_kind index_kind_wildcard;
 extern const struct index_kind index_kind_spatial;
+extern const struct index_kind index_kind_text;
 
 /* What a language says of an index; what is zero or empty is not said. */
 struct index_parts {

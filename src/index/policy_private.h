@@ -18,6 +18,7 @@ enum {
     INDEX_ESCAPE_TUPLE_HASH = 0x08,
     INDEX_ESCAPE_NUMBER = 0x09,
     INDEX_ESCAPE_CELLS = 0x0A,
+    INDEX_ESCAPE_TERMS = 0x0B,
     INDEX_SHAPE_COUNT = 0x3F, /* values of an entry of format 2 */
     INDEX_SHAPE_MONGO = 0x40, /* they are in MongoDB's order */
     INDEX_SHAPE_PATH = 0x80,  /* a path comes before them */
@@ -95,6 +96,9 @@ struct index_policy {
     const struct index_definition *const *spatial; /* as listed; among the definitions once items
                                                       have their entries */
     size_t spatial_count;
+    const struct index_definition *const *texts; /* as listed, without their languages; among the
+                                                    definitions with them, the same */
+    size_t text_count;
     const struct index_composite *composites; /* those of definitions that are such */
     size_t composite_count;
 };
@@ -196,8 +200,14 @@ NODISCARD bool index_spatial_parse(const struct document_value *list, struct are
                                    size_t *ret_count, struct error *err);
 NODISCARD bool index_vectors_check(const struct document_value *list, struct arena *arena,
                                    struct error *err);
-NODISCARD bool index_texts_check(const struct document_value *list, struct arena *arena,
-                                 struct error *err);
+NODISCARD bool index_texts_parse(const struct document_value *list, struct arena *arena,
+                                 const struct index_definition ***ret_definitions,
+                                 size_t *ret_count, struct error *err);
+
+/* The policy with these among its own definitions, before those besides. */
+const struct index_policy *index_policy_with_own(const struct index_policy *policy,
+                                                 const struct index_definition *const *definitions,
+                                                 size_t count, struct arena *arena);
 
 /* Appends "compositeIndexes" with every order filled in. */
 void index_composites_show(const struct document_value *list, struct buf *buf);

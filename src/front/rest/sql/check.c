@@ -225,20 +225,33 @@ static bool check_order_steps(struct sql_expr *expr, const struct sql_report *re
     return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(report);
 }
 
+/* What the components of a ranking are ordered by. */
+static bool is_score(const struct sql_expr *expr)
+{
+    return expr->kind == SQL_EXPR_CALL &&
+           (expr->call.function->id == SQL_FUNCTION_FULL_TEXT_SCORE_OF ||
+            expr->call.function->id == SQL_FUNCTION_VECTOR_DISTANCE);
+}
+
 bool sql_check_order(const struct sql_query *query, bool outermost, struct arena *arena,
                      const struct sql_report *report)
 {
     struct grouping groups = {query, report, "ORDER BY clause", false};
 
-    if (query->order_by_rank)
-        return sql_report_at(report, "", query->order_by[0].expr->span,
-                             "The ORDER BY RANK clause requires a scoring function.");
+    if (query->order_by_rank) /* ranking.h looks at the rest */
+        return outermost || sql_report_unsupported(report, query->order_by[0].expr->span,
+                                                   "ORDER BY RANK is not supported in a subquery.");
     for (uint32_t i = 0; i < query->order_count; i++) {
         struct sql_expr *expr = query->order_by[i].expr;
 
         if (query->group_by.count) { /* groups, by anything they have */
             if (!is_grouped(expr, &groups))
                 return false;
+        } else if (outermost && is_score(expr)) {
+            if (query->order_count > 1)
+                return sql_report_unsupported(report, expr->span,
+                                              "ORDER BY a score and something else is not "
+                                              "supported.");
         } else if (!(outermost ? check_order_path(expr, arena, report)
                                : check_order_steps(expr, report)))
             return false;

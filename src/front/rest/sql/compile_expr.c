@@ -5,6 +5,7 @@
 #include "front/rest/sql/computed.h"
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/resolve.h"
+#include "index/policy.h"
 #include "item/shown.h"
 #include "search/analyser.h"
 
@@ -173,39 +174,12 @@ static const struct query_expression *compile_aggregate(struct sql_compiler *com
 /* The language that the container's policy has for what is searched. */
 static struct slice language_of(struct sql_compiler *compiler, const struct sql_expr *searched)
 {
-    struct slice policy = compiler->options->full_text, language = SLICE("en-US");
     struct arena *arena = compiler->build.arena;
-    CLEANUP(buf_done) struct buf wanted;
-    struct document_value value, text;
     struct document_path path;
-    struct document_iter iter;
+    bool is_path = sql_path(searched, arena, &path);
 
-    buf_init(&wanted, BUF_DEFAULT_MAX);
-    if (policy.data && document_find(policy, SLICE("defaultLanguage"), &value) &&
-        value.type == DOCUMENT_STRING)
-        language = value.text;
-    if (!policy.data || !sql_path(searched, arena, &path) ||
-        !document_find(policy, SLICE("fullTextPaths"), &value) || value.type != DOCUMENT_ARRAY)
-        return arena_copy(arena, language);
-    document_path_append(&path, &wanted);
-    document_iter_init(&iter, value.document);
-    while (document_iter_next(&iter)) {
-        CLEANUP(buf_done) struct buf known;
-        struct error ignored;
-
-        buf_init(&known, BUF_DEFAULT_MAX);
-        if (iter.value.type != DOCUMENT_OBJECT ||
-            !document_find(iter.value.document, SLICE("path"), &text) ||
-            text.type != DOCUMENT_STRING ||
-            !document_path_parse(text.text, DOCUMENT_PATH_KEY, arena, &path, &ignored))
-            continue;
-        document_path_append(&path, &known);
-        if (slice_equal(buf_slice(&known), buf_slice(&wanted)) &&
-            document_find(iter.value.document, SLICE("language"), &text) &&
-            text.type == DOCUMENT_STRING)
-            language = text.text;
-    }
-    return arena_copy(arena, language);
+    return arena_copy(
+        arena, index_text_language(compiler->options->full_text, is_path ? &path : NULL, arena));
 }
 
 static const struct query_expression *compile_searching(struct sql_compiler *compiler,
