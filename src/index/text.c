@@ -95,10 +95,15 @@ static void term_put(struct index_walk *w, struct slice term)
 {
     size_t begin = index_walk_begin(w, PREFIX_ROOM + TERM_ROOM);
     uint8_t bytes[INDEX_TERM_SIZE];
-    struct document_value value = index_term_value(w->definition->language, term, bytes);
+    struct document_value value = document_string(term);
 
-    mark_append(&w->out);
-    index_path_write(&w->path, &w->out);
+    if (w->definition->text) {
+        buf_append_slice(&w->out, w->definition->prefix);
+    } else {
+        value = index_term_value(w->definition->language, term, bytes);
+        mark_append(&w->out);
+        index_path_write(&w->path, &w->out);
+    }
     document_key_append_cut(w->definition->order, &value, INDEX_VALUE_MAX, &w->out);
     index_walk_end(w, begin);
 }
@@ -125,7 +130,7 @@ static bool term_add(struct terms *terms, struct slice term, struct arena *arena
     return true;
 }
 
-static void text_put(struct index_walk *w, struct slice text)
+static void text_put(struct index_walk *w, struct slice text, struct slice language, unsigned flags)
 {
     CLEANUP(search_analyser_free) struct search_analyser *analyser = NULL;
     CLEANUP(arena_free) struct arena *arena = NULL;
@@ -137,7 +142,7 @@ static void text_put(struct index_walk *w, struct slice text)
     index_walk_work(w, 1 + text.len / BYTES_A_STEP);
     if (w->full)
         return;
-    analyser = search_analyser_new(w->definition->language);
+    analyser = search_analyser_open(language, flags);
     if (!analyser)
         return; /* a language that no query is answered in */
     arena = arena_new();
@@ -169,18 +174,186 @@ static bool text_find(const struct index_definition *definition, struct slice it
     return value.type == DOCUMENT_STRING;
 }
 
-static bool text_entries(const struct index_definition *definition, struct slice item,
-                         struct index_walk *w, struct error *err UNUSED)
+/* --- Besides a policy ------------------------------------------------------------------------ */
+
+struct each {
+    const struct index_definition *definition;
+    bool (*take)(void *self, struct slice text, double weight, struct slice language);
+    void *self;
+    struct slice *unknown; /* gets a language that is none; NULL: it counts as "none" */
+};
+
+static struct slice language_in(const struct each *each, struct slice object, struct slice language)
 {
-    const struct document_path *path = &definition->parts[0].path;
-    struct slice text;
+    struct document_value named;
+
+    if (!document_find(object, each->definition->text->override, &named) ||
+        named.type != DOCUMENT_STRING)
+        return language;
+    language = search_language_code(named.text);
+    if (!language.data && each->unknown)
+        *each->unknown = named.text;
+    return language.data ? language : SLICE("none");
+}
+
+/* Paths go through arrays, as all of MongoDB's do. */
+static bool path_each(const struct each *each, const struct document_value *value,
+                      const struct document_path *path, size_t at, double weight,
+                      struct slice language)
+{
+    struct document_value below;
+    struct document_iter iter;
+
+    if (value->type == DOCUMENT_ARRAY) {
+        document_iter_init(&iter, value->document);
+        while (document_iter_next(&iter))
+            if (iter.value.type != DOCUMENT_ARRAY &&
+                !path_each(each, &iter.value, path, at, weight, language))
+                return false;
+        return true;
+    }
+    if (at == path->count)
+        return value->type != DOCUMENT_STRING ||
+               each->take(each->self, value->text, weight, language);
+    if (value->type != DOCUMENT_OBJECT)
+        return true;
+    language = language_in(each, value->document, language);
+    return !document_find(value->document, path->segments[at].name, &below) ||
+           path_each(each, &below, path, at + 1, weight, language);
+}
+
+/* The weight of what stands at these names, if a part says one. */
+static double weight_at(const struct index_definition *definition, const struct slice *names,
+                        size_t count)
+{
+    for (size_t i = 0; i < definition->part_count; i++) {
+        const struct document_path *path = &definition->parts[i].path;
+        size_t same = 0;
+
+        while (path->count == count && same < count &&
+               slice_equal(path->segments[same].name, names[same]))
+            same++;
+        if (path->count == count && same == count)
+            return definition->text->weights[i];
+    }
+    return definition->text->all_weight;
+}
+
+static bool all_each(const struct each *each, const struct document_value *value,
+                     struct slice *names, size_t depth, struct slice language)
+{
+    struct document_iter iter;
+    bool object = value->type == DOCUMENT_OBJECT;
+
+    if (value->type == DOCUMENT_STRING)
+        return each->take(each->self, value->text, weight_at(each->definition, names, depth),
+                          language);
+    if (!object && value->type != DOCUMENT_ARRAY)
+        return true;
+    if (object)
+        language = language_in(each, value->document, language);
+    document_iter_init(&iter, value->document);
+    while (document_iter_next(&iter)) {
+        if (object && depth < DOCUMENT_DEPTH_MAX)
+            names[depth] = iter.key;
+        if (object && slice_equal(iter.key, each->definition->text->override))
+            continue;
+        if (!all_each(each, &iter.value, names, MIN(depth + object, (size_t)DOCUMENT_DEPTH_MAX),
+                      language))
+            return false;
+    }
+    return true;
+}
+
+static bool texts_each(const struct each *each, struct slice item)
+{
+    const struct index_definition *definition = each->definition;
+    const struct document_value root = document_object(item);
+    struct slice names[DOCUMENT_DEPTH_MAX + 1];
+
+    if (definition->text->all)
+        return all_each(each, &root, names, 0, definition->text->language);
+    for (size_t i = 0; i < definition->part_count; i++)
+        if (!path_each(each, &root, &definition->parts[i].path, 0, definition->text->weights[i],
+                       definition->text->language))
+            return false;
+    return true;
+}
+
+bool index_text_each(const struct index_definition *definition, struct slice item,
+                     bool (*take)(void *self, struct slice text, double weight,
+                                  struct slice language),
+                     void *self)
+{
+    const struct each each = {definition, take, self, NULL};
+
+    return texts_each(&each, item);
+}
+
+const struct index_definition *index_definition_copy(const struct index_definition *definition,
+                                                     struct arena *arena)
+{
+    struct index_definition *copy = ARENA_NEW(arena, struct index_definition);
+    struct index_part *parts = ARENA_ARRAY(arena, struct index_part, definition->part_count + 1);
+    struct index_text *text = ARENA_NEW(arena, struct index_text);
+    double *weights = ARENA_ARRAY(arena, double, definition->part_count + 1);
+
+    for (size_t i = 0; i < definition->part_count; i++) {
+        const struct document_path *path = &definition->parts[i].path;
+        struct document_segment *segments =
+            ARENA_ARRAY(arena, struct document_segment, path->count + 1);
+
+        for (size_t s = 0; s < path->count; s++)
+            segments[s] = (struct document_segment){
+                .kind = path->segments[s].kind, .name = arena_copy(arena, path->segments[s].name)};
+        parts[i] = (struct index_part){.path = {.segments = segments, .count = path->count}};
+        weights[i] = definition->text->weights[i];
+    }
+    *text = *definition->text;
+    text->language = arena_copy(arena, text->language);
+    text->override = arena_copy(arena, text->override);
+    text->weights = weights;
+    *copy = (struct index_definition){.name = arena_copy(arena, definition->name),
+                                      .format = definition->format,
+                                      .number = definition->number,
+                                      .kind = definition->kind,
+                                      .parts = parts,
+                                      .part_count = definition->part_count,
+                                      .order = definition->order,
+                                      .text = text};
+    return copy;
+}
+
+static bool beside_take(void *self, struct slice text, double weight UNUSED, struct slice language)
+{
+    struct index_walk *w = self;
+
+    text_put(w, text, language, SEARCH_DROP_MARKS);
+    return !w->full;
+}
+
+static bool text_entries(const struct index_definition *definition, struct slice item,
+                         struct index_walk *w, struct error *err)
+{
+    const struct document_path *path;
+    struct slice text, unknown = SLICE_NONE;
+
+    if (definition->text) {
+        const struct each each = {definition, beside_take, w, &unknown};
+
+        (void)texts_each(&each, item);
+        return !unknown.data ||
+               error_set(err, ERROR_BAD_REQUEST, "language override unsupported: %.*s",
+                         (int)MIN(unknown.len, (size_t)60), (const char *)unknown.data);
+    }
+    path = &definition->parts[0].path;
 
     if (!text_find(definition, item, &text))
         return true;
     index_path_init(&w->path);
     for (size_t i = 0; i < path->count; i++)
         index_path_push_name(&w->path, path->segments[i].name);
-    text_put(w, text);
+    text_put(w, text, definition->language, 0);
     return true;
 }
 
@@ -211,7 +384,7 @@ static bool text_sums(const struct index_definition *definition, struct slice it
 
     *ret_sums = ARENA_NEW(arena, struct index_sum);
     *ret_count = 0;
-    if (!text_find(definition, item, &words.rest))
+    if (definition->text || !text_find(definition, item, &words.rest))
         return true;
     analyser = search_analyser_new(definition->language);
     if (!analyser)

@@ -27,13 +27,31 @@ const struct index_definition *query_text_at(const struct item_space *space,
     return definition;
 }
 
-static struct cursor_range term_range(struct slice language, struct slice term, struct arena *arena)
+/* One besides the policy, by its name. */
+static const struct index_definition *text_named(const struct item_space *space, struct slice name)
+{
+    size_t count;
+    const struct index_definition *const *list =
+        index_policy_besides(space->definition->policy, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (list[i]->text && slice_equal(list[i]->name, name))
+            return list[i]->state == INDEX_READY && !list[i]->hidden &&
+                           query_definition_is_whole(space, list[i])
+                       ? list[i]
+                       : NULL;
+    return NULL;
+}
+
+static struct cursor_range term_range(const struct index_definition *definition,
+                                      struct slice language, struct slice term, struct arena *arena)
 {
     uint8_t bytes[INDEX_TERM_SIZE];
-    struct document_value value = index_term_value(language, term, bytes);
+    struct document_value value =
+        definition->text ? document_string(term) : index_term_value(language, term, bytes);
     bool exact;
 
-    return query_ranges_point(DOCUMENT_ORDER_SQL, &value, &exact, arena).list[0];
+    return query_ranges_point(definition->order, &value, &exact, arena).list[0];
 }
 
 static void terms_offer(const struct query_condition *part,
@@ -44,16 +62,19 @@ static void terms_offer(const struct query_condition *part,
     struct query_index_use *use = query_index_use_add(uses, arena);
 
     for (size_t i = 0; i < count; i++)
-        list[i] = term_range(part->words->language, terms[i], arena);
-    list[count] = term_range(part->words->language, SLICE(""), arena);
-    use->prefix = index_text_prefix(&part->path, arena);
-    use->order = DOCUMENT_ORDER_SQL;
+        list[i] = term_range(definition, part->words->language, terms[i], arena);
+    list[count] = term_range(definition, part->words->language, SLICE(""), arena);
+    use->prefix = definition->text ? definition->prefix : index_text_prefix(&part->path, arena);
+    use->order = definition->order;
     use->ranges = query_ranges_union(list, count + 1, arena);
     use->conjuncts = part->conjuncts;
     use->name = arena_join(
-        arena, (struct slice[]){SLICE("terms of "), query_path_name(&part->path, arena)}, 2);
+        arena,
+        (struct slice[]){SLICE("terms of "),
+                         definition->text ? definition->name : query_path_name(&part->path, arena)},
+        2);
     use->definition = definition;
-    use->repeats = count > 1;
+    use->repeats = count > 1 || definition->text; /* of several texts of an item */
 }
 
 void query_text_uses_find(const struct item_space *space, struct query_filter *filter,
@@ -68,9 +89,11 @@ void query_text_uses_find(const struct item_space *space, struct query_filter *f
 
         if (!part->words)
             continue;
-        definition = query_text_at(space, &part->path);
-        if (!definition || !slice_equal(slice_first(definition->language, 2),
-                                        slice_first(part->words->language, 2)))
+        definition = part->words->index.data ? text_named(space, part->words->index)
+                                             : query_text_at(space, &part->path);
+        if (!definition ||
+            (!definition->text && !slice_equal(slice_first(definition->language, 2),
+                                               slice_first(part->words->language, 2))))
             continue;
         if (!part->words->all) {
             terms_offer(part, definition, part->words->terms, part->words->count, filter->arena,

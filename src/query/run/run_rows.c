@@ -130,7 +130,7 @@ static uint64_t entries_work(const struct query_run_state *run)
     enum { ENTRIES_WORK = 16, SEARCH_BYTE_WORK = 2 };
     const struct index_definition *definition = run->access.index->definition;
 
-    return ENTRIES_WORK + (definition->spatial || definition->language.len
+    return ENTRIES_WORK + (definition->spatial || definition->language.len || definition->text
                                ? SEARCH_BYTE_WORK * run->hit->item.document.len
                                : 0);
 }

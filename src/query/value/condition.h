@@ -26,6 +26,8 @@ struct query_region {
 
 /* Which terms a text has: all of these, or one at least. */
 struct query_words {
+    struct slice
+        index; /* the index besides the policy that has the texts; data NULL: the policy's */
     struct slice language;
     const struct slice *terms;
     size_t count;

@@ -568,6 +568,8 @@ static const struct query_implied *imply(const struct query_implying *implying,
                           : itself_imply(implying, node, bases);
     case MATCH_EXPRESSION:
         return expression_imply(implying, node->expression);
+    case MATCH_TEXT:
+        return mongo_text_imply(node->text, implying);
     default:
         return NULL;
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "front/mongo/match/match.h"
+#include "front/mongo/match/text.h"
 #include "search/geometry.h"
 
 enum { MATCH_DEPTH_MAX = 100, MATCH_COMPONENTS_MAX = 200 };
@@ -16,6 +17,7 @@ enum match_kind {
     MATCH_SAMPLE, /* by chance */
     MATCH_EXPRESSION,
     MATCH_SCHEMA,
+    MATCH_TEXT,
     /* Predicates. */
     MATCH_EQUAL,
     MATCH_LESS,
@@ -105,6 +107,7 @@ struct match_node {
         double rate;
         const struct query_expression *expression;
         const struct match_schema *schema;
+        const struct mongo_text *text;
     };
 };
 

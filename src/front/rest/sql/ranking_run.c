@@ -205,6 +205,8 @@ static bool text_sums_look(struct ranking *ranking, size_t component, struct err
                         err))
         return false;
     figures_add(&ranking->page, &page);
+    if (request.call)
+        request.call->charge_cru = ranking->page.charge_cru;
     ranking->sums.texts[score->text].words = (uint64_t)MAX(amounts[INDEX_TEXT_WORDS], 0);
     for (size_t i = 0; i < score->phrases; i++) {
         CLEANUP(buf_done) struct buf text;
