@@ -17,6 +17,7 @@
  * container without it was made before they had any, and has none until it is replaced. The server
  * says it
  *     {"fullText": 1}         the same of its full-text indexes
+ *     {"vectors": 1}          the same of its vector indexes
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  */
 #include "definition/definition_private.h"
@@ -305,6 +306,20 @@ static bool full_text_read(struct reading *reading, const struct document_value 
            full_text_keep(reading, err);
 }
 
+static bool vectors_keep(struct reading *reading, struct error *err UNUSED)
+{
+    if (reading->fields->vectors)
+        document_append_int32(reading->out, SLICE("vectors"), DEFINITION_VECTORS_FORMAT);
+    return true;
+}
+
+static bool vectors_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    return format_check(value, "vectors", DEFINITION_VECTORS_FORMAT, err) &&
+           vectors_keep(reading, err);
+}
+
 static bool formerly_read(struct reading *reading, const struct document_value *value,
                           struct error *err)
 {
@@ -346,6 +361,7 @@ static const struct member {
     {SLICE("mongo"), mongo_read, mongo_keep},
     {SLICE("spatial"), spatial_read, spatial_keep},
     {SLICE("fullText"), full_text_read, full_text_keep},
+    {SLICE("vectors"), vectors_read, vectors_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
 };
@@ -440,41 +456,44 @@ static struct slice indexes_fresh(struct slice orrery, struct arena *arena)
 static struct slice member_set(struct slice object, struct slice name,
                                const struct document_value *value, struct arena *arena);
 
-static bool body_lists(struct slice body, struct slice kind)
+static bool body_lists(struct slice body, struct slice indexes)
 {
     struct document_value policy, list;
 
     return document_find(body, SLICE("indexingPolicy"), &policy) &&
-           policy.type == DOCUMENT_OBJECT && document_find(policy.document, kind, &list) &&
+           policy.type == DOCUMENT_OBJECT && document_find(policy.document, indexes, &list) &&
            list.type == DOCUMENT_ARRAY && document_count(list.document);
 }
 
-/* Kinds of indexes that have entries from now on. */
-static struct slice kinds_fresh(struct slice orrery, struct slice body, struct arena *arena)
+/* What says that the indexes of a policy have entries. */
+static struct slice marks_fresh(struct slice orrery, struct slice body, struct arena *arena)
 {
     const struct document_value cells = document_int32(DEFINITION_CELLS_FORMAT);
     const struct document_value terms = document_int32(DEFINITION_TERMS_FORMAT);
+    const struct document_value vectors = document_int32(DEFINITION_VECTORS_FORMAT);
 
     if (body_lists(body, SLICE("spatialIndexes")))
         orrery = member_set(orrery, SLICE("spatial"), &cells, arena);
     if (body_lists(body, SLICE("fullTextIndexes")))
         orrery = member_set(orrery, SLICE("fullText"), &terms, arena);
+    if (body_lists(body, SLICE("vectorIndexes")))
+        orrery = member_set(orrery, SLICE("vectors"), &vectors, arena);
     return orrery;
 }
 
 struct slice definition_fresh(struct slice body, struct arena *arena)
 {
+    struct slice none = DOCUMENT_EMPTY, fresh;
     struct document_value orrery;
-    struct slice fresh, kinds = kinds_fresh(DOCUMENT_EMPTY, body, arena);
 
     if (!document_find(body, SLICE("orrery"), &orrery)) {
-        orrery = document_object(kinds);
-        return document_count(kinds) ? member_set(body, SLICE("orrery"), &orrery, arena) : body;
+        fresh = marks_fresh(none, body, arena);
+        orrery = document_object(fresh);
+        return fresh.data == none.data ? body : member_set(body, SLICE("orrery"), &orrery, arena);
     }
     if (orrery.type != DOCUMENT_OBJECT)
         return body;
-    fresh = indexes_fresh(synthetic_fresh(orrery.document, arena), arena);
-    fresh = kinds_fresh(fresh, body, arena);
+    fresh = marks_fresh(indexes_fresh(synthetic_fresh(orrery.document, arena), arena), body, arena);
     if (fresh.data == orrery.document.data)
         return body;
     return with_member(body, SLICE("orrery"), document_object(fresh), arena);

@@ -16,6 +16,7 @@
 #include "document/collator.h"
 #include "document/order.h"
 #include "document/path.h"
+#include "search/code.h"
 #include "search/geometry.h"
 
 /* Formats of entries. Those of policies are 1, with the text of the path in each; definitions of
@@ -87,6 +88,12 @@ struct index_text {
     const double *weights; /* one for each part */
 };
 
+/* Of an index of vectors: what they are, and what is kept of them. */
+struct index_vector {
+    struct search_vectors vectors;
+    unsigned bits; /* of the code for each dimension; 0: the vectors themselves */
+};
+
 struct index_definition {
     struct slice name;
     uint8_t format;
@@ -98,6 +105,7 @@ struct index_definition {
     const struct index_spatial *spatial; /* of that kind */
     struct slice language;               /* of full text in a policy */
     const struct index_text *text;       /* of full text besides; NULL: of a policy, or other */
+    const struct index_vector *vector;   /* of that kind */
     enum document_order order;
     const struct document_collator
         *collator;                 /* texts are in its comparison form; NULL: as they are */
@@ -177,6 +185,7 @@ extern const struct index_kind index_kind_ordered;
 extern const struct index_kind index_kind_wildcard;
 extern const struct index_kind index_kind_spatial;
 extern const struct index_kind index_kind_text;
+extern const struct index_kind index_kind_vector;
 
 /* What a language says of an index; what is zero or empty is not said. */
 struct index_parts {
@@ -241,6 +250,9 @@ const char *index_state_name(enum index_state state);
 
 /* Have figures the same cells in both? */
 bool index_spatial_same(const struct index_spatial *a, const struct index_spatial *b);
+
+/* Is the same kept of vectors in both? */
+bool index_vector_same(const struct index_vector *a, const struct index_vector *b);
 
 /* Are all entries of one entries of the other? The name does not matter, nor what plans are told.
  */

@@ -37,12 +37,16 @@
  *
  *     02 0A | path, as above | number of the cell, a text of 16 hexadecimal digits
  *
+ * An index of vectors has one entry for each item (vector.c):
+ *
+ *     02 0B | path, as above | length of what follows (2 bytes) | the vector, or its code
+ *
  * A full-text index has an entry for each term of the text at the path, behind the first two
  * letters of its language and a blank; of no term where there are too many (text.c):
  *
- *     02 0B | path, as above | text: language, blank, term
+ *     02 0C | path, as above | text: language, blank, term
  *
- * No segment begins with 02 04 to 02 0B, so these never mix with plain entries.
+ * No segment begins with 02 04 to 02 0C, so these never mix with plain entries.
  *
  * Definitions besides the policy have entries of format 2, known by the number of the definition:
  *
@@ -85,6 +89,8 @@ struct parser {
     size_t spatial_count;
     const struct index_definition **text_definitions;
     size_t text_count;
+    const struct index_vector_listed *vectors_listed;
+    size_t vector_count;
     struct document_value composites, spatial, vectors, texts; /* undefined: not given */
 };
 
@@ -124,6 +130,27 @@ const struct index_policy *index_policy_with(const struct index_policy *policy,
     with->definition_count = policy->definition_count + count;
     with->besides_count = policy->besides_count + count;
     composites_find(with, arena);
+    return with;
+}
+
+const struct index_policy *index_policy_insert(const struct index_policy *policy,
+                                               const struct index_definition *const *definitions,
+                                               size_t count, struct arena *arena)
+{
+    struct index_policy *with = ARENA_NEW(arena, struct index_policy);
+    size_t own = policy->definition_count - policy->besides_count;
+    const struct index_definition **all =
+        ARENA_ARRAY(arena, const struct index_definition *, policy->definition_count + count);
+
+    if (policy->none || !count)
+        return policy;
+    *with = *policy;
+    memcpy(all, policy->definitions, own * sizeof *all);
+    memcpy(all + own, definitions, count * sizeof *all);
+    if (policy->besides_count)
+        memcpy(all + own + count, policy->definitions + own, policy->besides_count * sizeof *all);
+    with->definitions = all;
+    with->definition_count += count;
     return with;
 }
 
@@ -398,6 +425,8 @@ static bool build(struct parser *p)
     p->policy->spatial_count = p->spatial_count;
     p->policy->texts = p->text_definitions;
     p->policy->text_count = p->text_count;
+    p->policy->vectors = p->vectors_listed;
+    p->policy->vector_count = p->vector_count;
     composites_find(p->policy, p->arena);
     return true;
 }
@@ -413,7 +442,8 @@ static bool parse_kinds(struct parser *p, struct slice policy)
                                   &p->composite_count, p->err) &&
            index_spatial_parse(&p->spatial, p->arena, &p->spatial_definitions, &p->spatial_count,
                                p->err) &&
-           index_vectors_check(&p->vectors, p->arena, p->err) &&
+           index_vectors_parse(&p->vectors, p->arena, &p->vectors_listed, &p->vector_count,
+                               p->err) &&
            index_texts_parse(&p->texts, p->arena, &p->text_definitions, &p->text_count, p->err);
 }
 

@@ -182,31 +182,12 @@ bool index_policy_has_spatial(const struct index_policy *policy)
     return policy->spatial_count != 0;
 }
 
-const struct index_policy *index_policy_with_own(const struct index_policy *policy,
-                                                 const struct index_definition *const *definitions,
-                                                 size_t count, struct arena *arena)
-{
-    struct index_policy *with = ARENA_NEW(arena, struct index_policy);
-    size_t own = policy->definition_count - policy->besides_count;
-    const struct index_definition **all =
-        ARENA_ARRAY(arena, const struct index_definition *, policy->definition_count + count);
-
-    *with = *policy;
-    memcpy(all, policy->definitions, own * sizeof *all);
-    memcpy(all + own, definitions, count * sizeof *all);
-    if (policy->besides_count)
-        memcpy(all + own + count, policy->definitions + own, policy->besides_count * sizeof *all);
-    with->definitions = all;
-    with->definition_count += count;
-    return with;
-}
-
 const struct index_policy *index_policy_with_cells(const struct index_policy *policy,
                                                    struct arena *arena)
 {
     if (policy->none || !policy->spatial_count)
         return policy;
-    return index_policy_with_own(policy, policy->spatial, policy->spatial_count, arena);
+    return index_policy_insert(policy, policy->spatial, policy->spatial_count, arena);
 }
 
 /* Has a definition the figures at this path? */

@@ -435,7 +435,7 @@ const struct index_policy *index_policy_with_terms(const struct index_policy *po
             arena_copy(arena, index_text_language(full_text, &definition->parts[0].path, arena));
         texts[i] = definition;
     }
-    return index_policy_with_own(policy, texts, policy->text_count, arena);
+    return index_policy_insert(policy, texts, policy->text_count, arena);
 }
 
 const struct index_definition *index_policy_text_at(const struct index_policy *policy,

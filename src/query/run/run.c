@@ -720,6 +720,19 @@ static bool is_beyond_index(const struct query_run_state *run)
            run->from.place.key.len > INDEX_VALUE_MAX;
 }
 
+/* An order by vectors is had from their index where all items would be read. */
+static void vectors_choose(struct query_run_state *run)
+{
+    const struct query_index_use *use =
+        query_vectors_use(run->plan, run->request->space, &run->access, run->arena);
+
+    if (!use)
+        return;
+    run->access.kind = QUERY_ACCESS_INDEX;
+    run->access.index = use;
+    run->access.exact = run->plan->query.filter == NULL;
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM, known = true;
@@ -738,6 +751,8 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err) ||
         !query_work(&run->context, run->access.work, err))
         return false;
+    if (run->mode == QUERY_MODE_SORT && run->plan->order_defined)
+        vectors_choose(run);
     if (!run->request->continuation.len && !run->request->is_short)
         indexes_tell(run);
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);

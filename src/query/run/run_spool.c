@@ -234,6 +234,13 @@ static bool is_order_of_value(const struct query_plan *plan)
 
 /* --- Sorting --------------------------------------------------------------------------------- */
 
+/* A hit counts by its first row. */
+static void sort_taken(struct query_run_state *run)
+{
+    if (run->feed && run->row <= 1)
+        query_hits_taken(run->feed, run->hit->span);
+}
+
 static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
 {
     struct spooling *s = run->taking;
@@ -246,12 +253,17 @@ static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct
     if (!query_order_key(run, query_order_is_cut(run->plan), &s->key, &kept, err))
         return false;
     place.key = buf_slice(&s->key);
-    if (!kept || is_given(run, &place) || !query_spool_wants(s->spool, &place))
+    if (!kept)
         return true;
+    if (is_given(run, &place) || !query_spool_wants(s->spool, &place)) {
+        sort_taken(run);
+        return true;
+    }
     if (!query_evaluate(run->plan->query.select, &run->context, &value, err))
         return false;
     if (!query_value_shows(&value))
         return true;
+    sort_taken(run);
     return query_spool_add(s->spool, &place, SLICE_NONE, &value, false, &row, err);
 }
 

@@ -3,6 +3,7 @@
 
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/print.h"
+#include "front/rest/sql/vectors.h"
 
 #include <stdlib.h>
 
@@ -225,12 +226,32 @@ static bool check_order_steps(struct sql_expr *expr, const struct sql_report *re
     return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(report);
 }
 
-/* What the components of a ranking are ordered by. */
-static bool is_score(const struct sql_expr *expr)
+/* What a component of a ranking is ordered by. */
+static bool is_text_score(const struct sql_query *query)
 {
-    return expr->kind == SQL_EXPR_CALL &&
-           (expr->call.function->id == SQL_FUNCTION_FULL_TEXT_SCORE_OF ||
-            expr->call.function->id == SQL_FUNCTION_VECTOR_DISTANCE);
+    return query->order_count == 1 && query->order_by[0].expr->kind == SQL_EXPR_CALL &&
+           query->order_by[0].expr->call.function->id == SQL_FUNCTION_FULL_TEXT_SCORE_OF;
+}
+
+static bool has_vector_call(const struct sql_query *query)
+{
+    for (uint32_t i = 0; i < query->order_count; i++)
+        if (sql_is_vector_call(query->order_by[i].expr))
+            return true;
+    return false;
+}
+
+/* How alike vectors are is an order of its own, which goes one way. */
+static bool check_order_vector(const struct sql_query *query, const struct sql_report *report)
+{
+    if (query->order_count > 1)
+        return sql_report_at(report, "", query->order_by[1].expr->span,
+                             "An ORDER BY clause with the VectorDistance function must not have "
+                             "other items.");
+    return !query->order_by[0].direction_given ||
+           sql_report_whole(report, ERROR_BAD_QUERY,
+                            "Specifying a sort order (ASC or DESC) in the ORDER BY clause with "
+                            "VectorDistance function is not supported.");
 }
 
 bool sql_check_order(const struct sql_query *query, bool outermost, struct arena *arena,
@@ -241,17 +262,16 @@ bool sql_check_order(const struct sql_query *query, bool outermost, struct arena
     if (query->order_by_rank) /* ranking.h looks at the rest */
         return outermost || sql_report_unsupported(report, query->order_by[0].expr->span,
                                                    "ORDER BY RANK is not supported in a subquery.");
+    if (outermost && !query->group_by.count && query->order_count && has_vector_call(query))
+        return check_order_vector(query, report);
+    if (outermost && !query->group_by.count && is_text_score(query))
+        return true;
     for (uint32_t i = 0; i < query->order_count; i++) {
         struct sql_expr *expr = query->order_by[i].expr;
 
         if (query->group_by.count) { /* groups, by anything they have */
             if (!is_grouped(expr, &groups))
                 return false;
-        } else if (outermost && is_score(expr)) {
-            if (query->order_count > 1)
-                return sql_report_unsupported(report, expr->span,
-                                              "ORDER BY a score and something else is not "
-                                              "supported.");
         } else if (!(outermost ? check_order_path(expr, arena, report)
                                : check_order_steps(expr, report)))
             return false;

@@ -39,6 +39,7 @@ struct sql_compile_options {
      * c.id means the text of it. */
     const struct document_names *names;
     struct slice full_text; /* the `fullTextPolicy` of the container, BSON; absent: it has none */
+    struct slice vectors;   /* the `vectorEmbeddingPolicy`, as well */
     bool plane;             /* coordinates of the container are in a plane, not on the Earth */
     bool ranks;             /* whoever runs the query ranks rows (ranking_run.h); else ORDER BY RANK
                                is refused */

@@ -5,6 +5,7 @@
 #include "front/rest/sql/computed.h"
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/resolve.h"
+#include "front/rest/sql/vectors.h"
 #include "index/policy.h"
 #include "item/shown.h"
 #include "search/analyser.h"
@@ -203,6 +204,35 @@ static const struct query_expression *compile_searching(struct sql_compiler *com
     return query_call(&compiler->build, function, arguments, count + 1);
 }
 
+/* What is compared goes before the two vectors, as constants; the other arguments are in them. */
+static const struct query_expression *compile_vectors(struct sql_compiler *compiler,
+                                                      struct sql_level *level,
+                                                      const struct sql_expr *expr,
+                                                      const struct query_function *function)
+{
+    struct query_build *build = &compiler->build;
+    const struct query_expression *arguments[QUERY_VECTOR_ARGUMENTS];
+    struct sql_vector_call call;
+
+    if (!sql_vector_call_read(expr, compiler->options->vectors, build->arena, &call,
+                              compiler->report)) {
+        if (!build->failed) {
+            build->failed = true;
+            build->error = *compiler->report->err;
+        }
+        return query_constant(build, document_undefined());
+    }
+    arguments[QUERY_VECTOR_KIND] =
+        query_constant(build, document_int64(search_vectors_pack(&call.vectors)));
+    arguments[QUERY_VECTOR_BRUTE] = query_constant(build, document_bool(call.brute_force));
+    arguments[QUERY_VECTOR_MULTIPLIER] =
+        query_constant(build, document_int32((int32_t)call.multiplier));
+    for (int i = 0; i < 2; i++)
+        arguments[QUERY_VECTOR_FIRST + i] =
+            sql_compile_expr(compiler, level, expr->call.arguments.items[i]);
+    return query_call(build, function, arguments, ARRAY_LEN(arguments));
+}
+
 static const struct query_expression *
 compile_call(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
@@ -216,6 +246,8 @@ compile_call(struct sql_compiler *compiler, struct sql_level *level, const struc
                                   named->name);
     if (function->takes_language)
         return compile_searching(compiler, level, expr, function);
+    if (function->takes_vectors)
+        return compile_vectors(compiler, level, expr, function);
     if (compiler->options->plane && function->in_plane)
         function = function->in_plane;
     return query_call(&compiler->build, function,

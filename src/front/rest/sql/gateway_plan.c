@@ -6,6 +6,7 @@
 #include "front/rest/sql/print.h"
 #include "front/rest/sql/ranking.h"
 #include "front/rest/sql/resolve.h"
+#include "front/rest/sql/vectors.h"
 #include "partition/epk.h"
 
 /* --- Features ----------------------------------------------------------------------------------
@@ -61,6 +62,12 @@ static bool features_told(const struct buf *names, const struct sql_report *repo
                             SLICE_ARG(buf_slice(names)));
 }
 
+/* Partitions may give the rows of an order by vectors in any order: the client sorts them all. */
+static bool is_non_streaming(const struct sql_gateway_plan *plan)
+{
+    return plan->orders && sql_orders_by_vector(plan->query);
+}
+
 static bool check_features(const struct sql_gateway_plan *plan, struct slice features,
                            const struct sql_report *report)
 {
@@ -83,6 +90,7 @@ static bool check_features(const struct sql_gateway_plan *plan, struct slice fea
     need(&missing, plan->groups, "GroupBy");
     need(&missing, plan->orders, "OrderBy");
     need(&missing, plan->orders && query->order_count > 1, "MultipleOrderBy");
+    need(&missing, is_non_streaming(plan), "NonStreamingOrderBy");
     need(&missing, plan->has_window, "OffsetAndLimit");
     need(&missing, plan->has_top, "Top");
     return features_told(&names, report);
@@ -193,7 +201,7 @@ static void json_info(struct buf *json, const struct sql_gateway_plan *plan)
     } else {
         BUF_APPEND(json, "null");
     }
-    BUF_APPEND(json, ",\"hasNonStreamingOrderBy\":false}");
+    buf_printf(json, ",\"hasNonStreamingOrderBy\":%s}", is_non_streaming(plan) ? "true" : "false");
 }
 
 /* --- queryRanges -------------------------------------------------------------------------------

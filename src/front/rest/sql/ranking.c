@@ -91,6 +91,7 @@ static bool score_read(struct sql_ranking *ranking, const struct sql_expr *call,
             return phrases_fault(call, report);
         score.text = ranking->texts++;
     }
+    score.ascending = ranking->query->ranks_ascending >> ranking->count & 1;
     ranking->scores[ranking->count++] = score;
     return true;
 }
@@ -135,6 +136,11 @@ static bool weights_read(struct sql_ranking *ranking, const struct sql_expr *lis
         if (!weight_at(list, i, &score->weight))
             return sql_report_at(report, "", list->span,
                                  "The weights of RRF must be constant numbers.");
+        if (score->weight < 0 && !score->phrases)
+            return sql_report_unsupported(
+                report, list->span,
+                "A weight below 0 is not supported for VectorDistance: its "
+                "order goes one way.");
         score->ascending ^= score->weight < 0;
         score->weight = fabs(score->weight);
     }
@@ -414,11 +420,6 @@ void sql_ranking_component(const struct sql_ranking *ranking, const struct sql_r
     }
     buf_append_text(text, sums ? "(true)" : "(" SQL_ORDER_FILTER ")");
     part_print(&ranking->scores[component], asked->part, text);
-    if (!ranking->scores[component].phrases) { /* undefined is no score */
-        BUF_APPEND(text, " AND IS_DEFINED(");
-        sql_ranking_order(ranking, component, sums, text);
-        buf_append_byte(text, ')');
-    }
     if (query->select == SQL_SELECT_VALUE) {
         BUF_APPEND(text, " AND IS_DEFINED(");
         sql_print_expr(query->items[0].expr, text);
@@ -426,6 +427,6 @@ void sql_ranking_component(const struct sql_ranking *ranking, const struct sql_r
     }
     BUF_APPEND(text, ") ORDER BY ");
     sql_ranking_order(ranking, component, sums, text);
-    if (!ranking->scores[component].ascending)
-        BUF_APPEND(text, " DESC");
+    if (ranking->scores[component].phrases && !ranking->scores[component].ascending)
+        BUF_APPEND(text, " DESC"); /* that of vectors goes one way, without a word */
 }

@@ -209,24 +209,6 @@ static void unsound_queries_are_refused_with_code_and_place(void **state UNUSED)
     }
 }
 
-static void known_functions_that_are_not_offered_are_refused_by_name(void **state UNUSED)
-{
-    static const struct {
-        const char *text, *name;
-    } known[] = {
-        {"SELECT TOP 5 * FROM c ORDER BY VectorDistance(c.v, [1, 2])", "VectorDistance"},
-    };
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-
-    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        struct error err;
-
-        assert_fails(sql_resolve(parsed(arena, known[i].text), arena, NULL, &err), &err,
-                     ERROR_QUERY_NOT_SUPPORTED);
-        assert_contains(err.message, known[i].name);
-    }
-}
-
 static void scores_are_for_ranks_alone(void **state UNUSED)
 {
     static const char *const elsewhere[] = {
@@ -418,7 +400,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound_queries_are_taken),
         cmocka_unit_test(unsound_queries_are_refused_with_code_and_place),
-        cmocka_unit_test(known_functions_that_are_not_offered_are_refused_by_name),
         cmocka_unit_test(scores_are_for_ranks_alone),
         cmocka_unit_test(every_function_takes_its_least_and_most_arguments_and_no_others),
         cmocka_unit_test(columns_are_named_by_alias_last_step_or_number),
