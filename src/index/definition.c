@@ -125,10 +125,12 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .format = INDEX_FORMAT_VERSION,
         .number = parts->number,
         .kind = parts->kind         ? parts->kind
+                : parts->spatial    ? &index_kind_spatial
                 : parts->part_count ? &index_kind_ordered
                                     : &index_kind_wildcard,
         .parts = parts->parts,
         .part_count = parts->part_count,
+        .spatial = parts->spatial,
         .order = parts->order,
         .multikey = parts->multikey,
         .counted = parts->counted,
@@ -228,7 +230,7 @@ bool index_definition_same(const struct index_definition *a, const struct index_
         return false;
     for (size_t i = 0; i < a->part_count; i++)
         if (!index_paths_same(&a->parts[i].path, &b->parts[i].path) ||
-            a->parts[i].hashed != b->parts[i].hashed)
+            a->parts[i].hashed != b->parts[i].hashed || a->parts[i].cells != b->parts[i].cells)
             return false;
     if (a->spatial && !index_spatial_same(a->spatial, b->spatial))
         return false;

@@ -40,6 +40,7 @@ struct index_part {
     struct document_path path; /* of properties; a name of digits also steps into an array */
     bool descending;
     bool hashed; /* not the value but a hash of it: equality alone is found */
+    bool cells;  /* not the value but the cells that the figures there lie in (spatial) */
 };
 
 enum index_comparison {
@@ -196,6 +197,7 @@ struct index_parts {
     size_t part_count;
     const struct document_path *include, *exclude; /* of a wildcard; each ends in "everything" */
     size_t include_count, exclude_count;           /* none included: all */
+    const struct index_spatial *spatial;           /* of the part that has cells; NULL: none has */
     enum document_order order;
     const struct document_collator *collator; /* NULL: texts compare by their bytes */
     struct slice collator_version;            /* of the entries; empty: those of this process */
@@ -265,6 +267,16 @@ bool index_definition_covers(const struct index_definition *definition,
 /* The beginning of the entries of one path of a wildcard, in the arena. */
 struct slice index_definition_path_prefix(const struct index_definition *definition,
                                           const struct document_path *path, struct arena *arena);
+
+/* Calls figure for each value at a path of properties that may be a figure: what stands there, or
+ * the elements of an array that is no pair of numbers; arrays on the way are gone through. False,
+ * if figure says so. */
+struct index_figures {
+    bool (*figure)(void *self, const struct document_value *value);
+    void *self;
+};
+bool index_figures_visit(const struct document_path *path, struct slice item,
+                         const struct index_figures *visitor);
 
 /* What a hashed part has in place of a value that is no array, in comparison form. */
 struct document_value index_value_hash(enum document_order order,

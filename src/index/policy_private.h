@@ -161,6 +161,8 @@ struct index_walk {
     enum index_full full;
     struct index_arrays *arrays; /* arrays are noted, nothing is put; NULL: the other way round */
     bool claims;                 /* whole values are put, without the definition's prefix */
+    const uint64_t *cells;       /* of the part that has cells */
+    size_t cell_count;
     const struct index_visitor
         *visitor; /* values are shown to it, nothing is put; NULL: to nobody */
     struct index_path path;
@@ -206,6 +208,9 @@ const struct index_policy *index_policy_insert(const struct index_policy *policy
                                                size_t count, struct arena *arena);
 
 bool index_paths_same(const struct document_path *a, const struct document_path *b);
+/* The entries of a definition of paths; of one with cells the walk has them. */
+bool index_ordered_entries(const struct index_definition *definition, struct slice item,
+                           struct index_walk *walk, struct error *err);
 
 /* --- Other kinds of index, as a policy lists them -------------------------------------------- */
 

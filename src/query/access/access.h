@@ -76,6 +76,7 @@ struct query_index_use {
     /* Of a definition that has all values of its paths (definitions.c); NULL: of another. Values
      * that are given for its first parts are in the prefix. */
     const struct index_definition *definition;
+    bool within;                       /* no more of a region than query_access_wish.within */
     bool repeats;                      /* an item may have several entries: its first counts */
     const struct query_ranges *bounds; /* of each part, as bytes of rising values; none: all */
     size_t bound_count;
@@ -132,7 +133,8 @@ struct query_access_wish {
     bool number_order; /* unordered: creation order is wanted where it costs little */
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
-    bool counted; /* entries are counted in advance even where there is nothing to choose */
+    double within; /* of what the plan's order by distance asks for, as far as this; 0: all */
+    bool counted;  /* entries are counted in advance even where there is nothing to choose */
 };
 
 /* In the arena. ERROR_BAD_REQUEST: the access that the continuation goes by is no longer there. */
