@@ -188,6 +188,11 @@ struct scheduling {
     uint64_t runtime_ns, deadline_ns, period_ns; /* runtime: the slice */
 };
 
+static bool schedule_as(const struct scheduling *attributes)
+{
+    return syscall(SYS_sched_setattr, 0, attributes, 0) == 0;
+}
+
 static bool schedule(int nice)
 {
     struct scheduling attributes = {
@@ -198,7 +203,7 @@ static bool schedule(int nice)
         .runtime_ns = HASTY_SLICE_NS,
     };
 
-    return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+    return schedule_as(&attributes);
 }
 
 bool thread_hasten(int nice, struct error *err)
@@ -210,4 +215,16 @@ bool thread_hasten(int nice, struct error *err)
     error_set_errno(err, ERROR_SYSTEM, "the system permits no niceness of %d", nice);
     (void)schedule(getpriority(PRIO_PROCESS, 0));
     return false;
+}
+
+bool thread_go_first(bool first, int nice)
+{
+    struct scheduling attributes = {
+        .size = sizeof attributes,
+        .policy = SCHED_RR,
+        .flags = RESET_ON_FORK,
+        .priority = 1,
+    };
+
+    return first ? schedule_as(&attributes) : schedule(nice);
 }

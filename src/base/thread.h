@@ -79,3 +79,8 @@ void thread_join(struct thread *thread);
  * kernel knows of them (Linux 6.12). Or whoever started the process gave it another policy, which
  * it keeps. */
 NODISCARD bool thread_hasten(int nice, struct error *err);
+
+/* A hastened thread comes before every thread of an ordinary policy from now on (a real-time policy
+ * of the lowest priority), or only as thread_hasten says, again. For threads that are seldom busy:
+ * others on their processor wait as long as they run. False if the system does not permit it. */
+NODISCARD bool thread_go_first(bool first, int nice);

@@ -50,7 +50,8 @@ enum index_comparison {
     INDEX_LESS_EQUAL,
     INDEX_GREATER,
     INDEX_GREATER_EQUAL,
-    INDEX_TYPE, /* values of the types whose numbers in BSON are the value, a list */
+    INDEX_TYPE,      /* values of the types whose numbers in BSON are the value, a list */
+    INDEX_NOT_EQUAL, /* the value at the path is another, or there is none; elements do not count */
 };
 
 /* Of a partial index: only items that meet all its conditions have entries; of those that are

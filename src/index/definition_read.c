@@ -89,7 +89,7 @@ static const char *const directions[] = {"ascending", "descending"};
 static const char *const orders[] = {"sql", "mongo"};
 static const char *const scopes[] = {"logicalPartition"};
 static const char *const comparisons[] = {"exists",  "equal",          "less", "lessOrEqual",
-                                          "greater", "greaterOrEqual", "type"};
+                                          "greater", "greaterOrEqual", "type", "notEqual"};
 
 /* "earth", or the box of a plane. MongoDB's rules of figures: no other language has such indexes
  * but in its policy. */

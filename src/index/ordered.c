@@ -498,6 +498,31 @@ static bool any_meets(struct index_walk *w, const struct index_condition *condit
     return false;
 }
 
+/* Is the value at the path the condition's own? Paths lead through objects alone. */
+static bool value_is_there(struct index_walk *w, const struct index_condition *condition,
+                           struct slice item)
+{
+    struct document_value value = document_object(item);
+    struct index_condition equal = *condition;
+
+    equal.comparison = INDEX_EQUAL;
+    for (size_t i = 0; i < condition->path.count; i++) {
+        index_walk_work(w, find_work(&value));
+        if (value.type != DOCUMENT_OBJECT ||
+            !document_find(value.document, condition->path.segments[i].name, &value))
+            return false;
+    }
+    index_walk_work(w, compare_work(condition, &value));
+    return value_meets(w, &equal, &value);
+}
+
+static bool is_met(struct index_walk *w, const struct index_condition *condition, struct slice item)
+{
+    if (condition->comparison == INDEX_NOT_EQUAL)
+        return !value_is_there(w, condition, item);
+    return any_meets(w, condition, document_object(item), 0);
+}
+
 /* Alternatives are looked at where the first of them stands. */
 static bool condition_is_met(struct index_walk *w, size_t at, struct slice item)
 {
@@ -505,13 +530,13 @@ static bool condition_is_met(struct index_walk *w, size_t at, struct slice item)
     const struct index_condition *condition = &definition->filter[at];
 
     if (!condition->any)
-        return any_meets(w, condition, document_object(item), 0);
+        return is_met(w, condition, item);
     for (size_t i = 0; i < definition->filter_count; i++) {
         if (definition->filter[i].any != condition->any)
             continue;
         if (i < at)
             return true;
-        if (any_meets(w, &definition->filter[i], document_object(item), 0))
+        if (is_met(w, &definition->filter[i], item))
             return true;
     }
     return false;

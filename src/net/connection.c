@@ -198,6 +198,7 @@ static void readable(evutil_socket_t fd UNUSED, short what UNUSED, void *context
 {
     struct net_connection *connection = context;
 
+    net_loop_mind_others(connection->loop);
     connection_clock(connection);
     connection->depth++;
     if (connection->write_wants_read)
@@ -215,6 +216,7 @@ static void writable(evutil_socket_t fd UNUSED, short what UNUSED, void *context
 {
     struct net_connection *connection = context;
 
+    net_loop_mind_others(connection->loop);
     connection_clock(connection);
     connection->write_blocked = false;
     if (connection->tls && connection->state == STATE_OPEN &&

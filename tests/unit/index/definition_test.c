@@ -165,6 +165,23 @@ static void a_partial_index_has_those_that_meet_its_filter(void **state)
     assert_entries(*state, definition, "{\"a\":1,\"b\":\"6\",\"c\":0}", ""); /* another type */
 }
 
+static void one_by_not_equal_has_all_others(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"filter\":[{\"path\":\"/b\","
+                       "\"comparison\":\"notEqual\",\"value\":true}]}");
+
+    assert_entries(*state, definition, "{\"a\":1}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":false}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":1}", "index 3 = 1\n"); /* another type */
+    assert_entries(*state, definition, "{\"a\":1,\"b\":[true]}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":true}", "");
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"filter\":[{\"path\":\"/b\","
+                   "\"comparison\":\"notEqual\"}]}",
+                   ERROR_BAD_REQUEST, "a value");
+}
+
 static void equal_values_hash_alike_and_arrays_are_not_hashed(void **state)
 {
     const struct index_definition *definition =
@@ -570,6 +587,7 @@ int main(void)
         cmocka_unit_test(without_multikey_an_array_is_a_value),
         cmocka_unit_test(a_sparse_index_leaves_out_who_has_none_of_its_paths),
         cmocka_unit_test(a_partial_index_has_those_that_meet_its_filter),
+        cmocka_unit_test(one_by_not_equal_has_all_others),
         cmocka_unit_test(equal_values_hash_alike_and_arrays_are_not_hashed),
         cmocka_unit_test(a_part_of_cells_has_them_in_place_of_figures),
         cmocka_unit_test(cells_of_a_plane_end_at_its_box),
