@@ -97,7 +97,7 @@ static void assert_opened(const char *language, unsigned flags, struct slice tex
 static void words_may_keep_their_case_and_lose_their_accents(void **state UNUSED)
 {
     assert_opened("en", SEARCH_KEEP_CASE, SLICE("The Swimmers swim"), "Swimmer swim");
-    assert_opened("en", SEARCH_DROP_MARKS, SLICE("Café CAFÉS \xC3\x81"), "cafe cafe a");
+    assert_opened("en", SEARCH_DROP_MARKS, SLICE("Café CAFÉS Álto"), "cafe cafe alto");
     assert_opened("fr", SEARCH_DROP_MARKS, SLICE("été"), "ete");
     assert_opened("none", 0, SLICE("The swimmers, swimming"), "the swimmers swimming");
     assert_null(search_analyser_open(SLICE("tlh"), 0));

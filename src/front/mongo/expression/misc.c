@@ -227,7 +227,9 @@ EXPRESSION_PARSE(expression_meta_parse)
     if (value->type != DOCUMENT_STRING)
         return mongo_error_set(compile->err, 17307, "$meta only supports string arguments");
     if (slice_equal(value->text, SLICE("textScore")) && compile->build->searched) {
-        *ret = mongo_text_score_expression(compile->build->searched, 0, compile->build);
+        *ret = mongo_text_score_expression(compile->build->searched,
+                                           compile->options ? compile->options->slot : 0,
+                                           compile->build);
         return true;
     }
     for (size_t i = 0; i < ARRAY_LEN(known); i++)

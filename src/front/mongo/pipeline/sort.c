@@ -228,8 +228,8 @@ bool mongo_sort_compile(struct slice sort, const struct document_collator *colla
             return mongo_error_set(err, MONGO_BAD_VALUE, "too many compound keys: at most %d",
                                    KEYS_MAX);
         if (is_text_score(&iter.value) && build->searched) {
-            order[count++] =
-                (struct query_order){mongo_text_score_expression(build->searched, 0, build), true};
+            order[count++] = (struct query_order){
+                mongo_text_score_expression(build->searched, slot, build), true};
             continue;
         }
         if (!direction_read(&iter.value, &descending, err))

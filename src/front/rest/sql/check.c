@@ -226,6 +226,12 @@ static bool check_order_steps(struct sql_expr *expr, const struct sql_report *re
     return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(report);
 }
 
+static bool is_ranking(const struct sql_expr *expr)
+{
+    return expr->kind == SQL_EXPR_CALL &&
+           (expr->call.function->kind == SQL_FUNCTION_KIND_SCORE || sql_is_vector_call(expr));
+}
+
 /* What a component of a ranking is ordered by. */
 static bool is_text_score(const struct sql_query *query)
 {
@@ -259,6 +265,9 @@ bool sql_check_order(const struct sql_query *query, bool outermost, struct arena
 {
     struct grouping groups = {query, report, "ORDER BY clause", false};
 
+    if (query->order_by_rank && !is_ranking(query->order_by[0].expr))
+        return sql_report_at(report, "", query->order_by[0].expr->span,
+                             "The ORDER BY RANK clause requires a scoring function.");
     if (query->order_by_rank) /* ranking.h looks at the rest */
         return outermost || sql_report_unsupported(report, query->order_by[0].expr->span,
                                                    "ORDER BY RANK is not supported in a subquery.");
