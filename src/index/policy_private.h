@@ -202,15 +202,16 @@ struct document_value index_walk_collate(struct index_walk *walk,
 /* Has the item entries at all: does it meet the filter? Nothing is said once the walk is full. */
 bool index_walk_takes(struct index_walk *walk, struct slice item);
 
+/* The entries of a definition of paths; of one with cells the walk has them. */
+bool index_ordered_entries(const struct index_definition *definition, struct slice item,
+                           struct index_walk *walk, struct error *err);
+
 /* The policy with these definitions too, before those that are besides it. */
 const struct index_policy *index_policy_insert(const struct index_policy *policy,
                                                const struct index_definition *const *definitions,
                                                size_t count, struct arena *arena);
 
 bool index_paths_same(const struct document_path *a, const struct document_path *b);
-/* The entries of a definition of paths; of one with cells the walk has them. */
-bool index_ordered_entries(const struct index_definition *definition, struct slice item,
-                           struct index_walk *walk, struct error *err);
 
 /* --- Other kinds of index, as a policy lists them -------------------------------------------- */
 
