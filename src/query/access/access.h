@@ -113,6 +113,7 @@ struct query_access {
     size_t weighed_count;
     const struct query_condition *missing; /* conditions that no index serves */
     size_t missing_count;
+    const struct document_path *search_missing;    /* of a text without index; NULL: none */
     const struct document_path *order_missing;     /* the path of the order, if it has no index */
     const struct query_condition *const *together; /* what a composite index could serve: values,
                                                       and at most one range, which is the last */
