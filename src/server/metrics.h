@@ -50,6 +50,7 @@ struct metrics_sources {
     struct observer *observer;         /* NULL: nobody counts requests of containers */
     struct meters *meters;             /* NULL: likewise */
     struct migrator *migrator;         /* NULL: there is none */
+    struct rest_views *views;          /* NULL: nobody keeps views */
     size_t partitions_max;             /* physical partitions with figures of their own */
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "index/policy.h"
+#include "query/output.h"
 #include "query/run/sums.h"
 #include "query/value/value.h"
 #include "throughput/cost.h"
@@ -47,23 +48,8 @@ struct ranking {
 
 static void figures_add(struct query_page *sum, const struct query_page *page)
 {
-    struct query_metrics *to = &sum->metrics;
-    const struct query_metrics *from = &page->metrics;
-
     sum->charge_cru = cost_add(sum->charge_cru, page->charge_cru);
-    to->items_loaded += from->items_loaded;
-    to->loaded_bytes += from->loaded_bytes;
-    to->index_entries += from->index_entries;
-    to->index_lookups += from->index_lookups;
-    to->partitions = MAX(to->partitions, from->partitions);
-    to->work += from->work;
-    to->spilled_bytes += from->spilled_bytes;
-    to->total_ns += from->total_ns;
-    to->plan_ns += from->plan_ns;
-    to->index_ns += from->index_ns;
-    to->load_ns += from->load_ns;
-    to->run_ns += from->run_ns;
-    to->output_ns += from->output_ns;
+    query_metrics_add(&sum->metrics, &page->metrics);
     if (page->explain.len)
         sum->explain = page->explain;
     if (page->missing_count) {
