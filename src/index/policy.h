@@ -30,6 +30,7 @@ enum {
     INDEX_WORK_MAX = 32 << 20,      /* steps to find them (entries.c): a fraction of a second */
     INDEX_PATHS_MAX = 1500,         /* included and excluded ones of a policy */
     INDEX_SPATIAL_MAX = 64,         /* paths of spatial indexes */
+    INDEX_TEXTS_MAX = 256,          /* of full-text indexes; those beyond have no entries */
     INDEX_COMPOSITE_PATHS_MAX = 8,  /* in one index */
     INDEX_COMPOSITE_TOTAL_MAX = 100 /* paths in all composite indexes */
 };

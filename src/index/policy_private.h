@@ -206,6 +206,8 @@ bool index_walk_takes(struct index_walk *walk, struct slice item);
 bool index_ordered_entries(const struct index_definition *definition, struct slice item,
                            struct index_walk *walk, struct error *err);
 
+bool index_paths_same(const struct document_path *a, const struct document_path *b);
+
 /* The policy with these definitions too, before those that are besides it. */
 const struct index_policy *index_policy_insert(const struct index_policy *policy,
                                                const struct index_definition *const *definitions,

@@ -128,6 +128,24 @@ static void words_are_added_up(void **state)
     assert_int_equal(count, 0);
 }
 
+static void a_path_that_is_listed_twice_is_read_once(void **state)
+{
+    CLEANUP(buf_done) struct buf completed;
+    const struct index_policy *policy;
+    struct error err;
+    size_t count;
+
+    buf_init(&completed, BUF_DEFAULT_MAX);
+    assert_ok(index_policy_parse(document_of(*state, "{\"fullTextIndexes\":[{\"path\":\"/text\"},{"
+                                                     "\"path\":\"/de\"},{\"path\":\"/text\"}]}"),
+                                 definition_names(DEFINITION_IDENTITY_ID), *state, &completed,
+                                 &policy, &err),
+              &err);
+    policy = index_policy_with_terms(policy, SLICE_NONE, *state);
+    (void)index_policy_definitions(policy, &count);
+    assert_int_equal(count, 3); /* that of all paths, and two */
+}
+
 static void another_language_makes_another_index(void **state)
 {
     struct document_segment segment = {.name = SLICE("text")};
@@ -151,6 +169,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_text_of_very_many_terms_has_one_entry, setup, teardown),
         cmocka_unit_test_setup_teardown(words_are_added_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_path_that_is_listed_twice_is_read_once, setup, teardown),
         cmocka_unit_test_setup_teardown(another_language_makes_another_index, setup, teardown),
     };
 
