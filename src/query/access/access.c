@@ -524,6 +524,12 @@ static void missing_find(struct choosing *c, struct query_access *access)
             condition->path.segments[0].name.len && condition->path.segments[0].name.data[0] != '_')
             missing[access->missing_count++] = *condition;
     }
+    for (size_t i = 0; i < c->conditions->part_count; i++) {
+        const struct query_condition *part = &c->conditions->parts[i];
+
+        if (part->words && !part->words->index.data && !query_text_at(c->space, &part->path))
+            access->search_missing = &part->path;
+    }
 }
 
 static bool is_value(const struct query_condition *condition)
