@@ -174,6 +174,8 @@ static void claimed(struct member *member, const struct engine_claim *claim)
     WITH_LOCK (&member->lock) {
         member->claim = *claim;
         member->claims++;
+        member->seen.owner = claim->member; /* as the next beat will find it */
+        member->seen.term = claim->term;
         snprintf(member->owner, sizeof member->owner, "%s", member->self.name);
     }
     log_event(member->log, LOG_WARNING, "this server owns the nodes",
