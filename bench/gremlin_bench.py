@@ -38,7 +38,7 @@ def make_graph(programs, directory, ports, name, vertices):
         sys.exit(f"gremlin_bench: a first hop gave {answer.status}: {answer.read()[:300]}")
     while True:
         states = [index["state"] for index in json.loads(client.must("GET", f"dbs/bench/colls/{name}")).get("orrery", {}).get("indexes", [])]
-        if len(states) == 2 and set(states) == {"ready"}:
+        if len(states) == 3 and set(states) == {"ready"}:
             break
         time.sleep(0.2)
 

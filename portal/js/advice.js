@@ -1,10 +1,11 @@
 // The advisor's candidates side by side, with reasons and pictures; and the way from one to a re-key: dry run first.
-import { button, check, fill, h } from './dom.js';
+import { button, fill, h } from './dom.js';
 import { admin, session } from './session.js';
-import { attempt, confirm, notice } from './dialog.js';
+import { attempt, confirm } from './dialog.js';
 import { repeat } from './live.js';
 import { migrationPanel } from './migration.js';
-import { bytes, duration, number, percent } from './format.js';
+import { number, percent } from './format.js';
+import { rekeyDialog } from './rekey.js';
 import { address } from './route.js';
 
 // Figures worth a bar: name, value 0 to 1, and whether much of it is bad.
@@ -45,26 +46,7 @@ export async function view(main, { base, database, container }) {
   fill(main, problem, migrating.element, state, body);
 
   async function rekey(one) {
-    const wanted = { partitionKey: one.definition.partitionKey, ...(one.definition.orrery ? { orrery: one.definition.orrery } : {}) };
-    const missing = check('carry items without a value under “undefined”');
-    await attempt(problem, async () => {
-      const { json } = await admin('POST', `${base}/rekey`, { body: { ...wanted, dryRun: true } });
-      const conflicts = Object.entries(json.conflicts).filter(([name, n]) => name !== 'comparedOneIn' && n > 0);
-      const yes = await confirm(`Another key for “${container}”: dry run`, [
-        h('div', { class: 'cards' },
-          h('div', { class: 'card' }, h('small', null, 'new key'), h('b', null, one.key)),
-          h('div', { class: 'card' }, h('small', null, 'items to copy'), h('b', null, number(json.itemsTotal))),
-          h('div', { class: 'card' }, h('small', null, 'about'), h('b', null, duration(json.durationMs))),
-          h('div', { class: 'card' }, h('small', null, 'disk needed meanwhile'), h('b', null, bytes(json.bytesNeeded))),
-          h('div', { class: `card ${conflicts.length ? 'bad' : 'good'}` }, h('small', null, 'in the way'), h('b', null, conflicts.length ? conflicts.map(([name, n]) => `${name} ${n}`).join(', ') : 'nothing'))),
-        json.list?.length > 0 && h('details', null, h('summary', null, 'Conflicts'), h('pre', { class: 'json' }, JSON.stringify(json.list, null, 2))),
-        conflicts.some(([name]) => name === 'missingKey') && missing.element,
-        h('p', null, `What will happen: every item of “${container}” is copied to ${number(json.partitions)} partitions of the key ${one.key} while applications work, what is written meanwhile follows, and then the key switches. Until then it can be taken back; afterwards the old key is understood until the grace period is ended.`)], 'Re-key the container');
-      if (!yes) return;
-      await admin('POST', `${base}/rekey`, { body: { ...wanted, allowMissing: missing.input.checked } });
-      notice('The re-key has begun.');
-      await look();
-    });
+    await attempt(problem, async () => { if (await rekeyDialog(base, container, one.definition, one.key)) await look(); });
   }
 
   let underWay = false;

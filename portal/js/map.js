@@ -2,13 +2,13 @@
 // partitions as a list. Asked for again every second, so splits, merges and moves are seen as they happen.
 import { button, field, fill, h, select } from './dom.js';
 import { admin, session } from './session.js';
-import { form, notice } from './dialog.js';
+import { notice } from './dialog.js';
 import { repeat } from './live.js';
 import { canvas, css, heatColour, nodeColour } from './colours.js';
 import { virtualList } from './virtual.js';
 import { migrationPanel } from './migration.js';
 import { bytes, number, percent } from './format.js';
-import { dryRun } from './plan.js';
+import { tried } from './plan.js';
 
 const stripHeight = 92;
 
@@ -143,13 +143,8 @@ export async function view(main, { base, about, tell, database, container }) {
 
   const begun = (what) => { notice(what); return look(); };
 
-  // Asked, with the server's dry run in the dialog, and done.
   async function change(title, fields, yes, path, body, said) {
-    const dry = dryRun(path, body);
-    for (const input of fields) input.addEventListener('change', dry.ask);
-    dry.ask();
-    const done = await form(title.text, [title.fields, dry.place], yes, () => admin('POST', path, { body: body() }));
-    if (done) await begun(said());
+    if (await tried(title.text, { content: title.fields, inputs: fields, yes, path, body })) await begun(said());
   }
 
   async function split(one) {

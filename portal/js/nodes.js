@@ -5,7 +5,7 @@ import { attempt, confirm, form, notice } from './dialog.js';
 import { repeat } from './live.js';
 import { bytes, number } from './format.js';
 
-const states = { serving: 'good', suspect: 'warn', down: 'bad', paused: 'warn', full: 'bad', unreadable: 'bad' };
+const states = { serving: 'good', suspect: 'warn', down: 'bad', paused: 'warn', full: 'bad', unreadable: 'bad', lost: 'bad' };
 
 export async function view(main) {
   const write = !session.readOnly;
@@ -21,6 +21,21 @@ export async function view(main) {
     const region = h('input', { type: 'text' });
     const done = await form('Add a node', [field('Name', name), field('Store', url, 'It must be empty. Directories of the server have to be allowed by nodes.add_paths.'), field('Region', region)], 'Add it', () => admin('POST', 'nodes', { body: { name: name.value, url: url.value, region: region.value } }));
     if (done) await look();
+  }
+
+  async function change(node) {
+    const said = ['region', 'zone'].map((name) => [name, h('input', { type: 'text', value: node[name] ?? '' })]);
+    const tags = h('input', { type: 'text', value: (node.tags ?? []).join(', ') });
+    const capacity = h('input', { type: 'text', value: String(node.capacity ?? 0) });
+    const reserve = h('input', { type: 'number', min: 0, max: 100, value: node.reserve ?? 0 });
+    const done = await form(`What is said of the node “${node.name}”`, [said.map(([name, input]) => field(name === 'region' ? 'Region' : 'Zone', input)),
+      field('Tags', tags, 'with commas; placement rules of containers name them'), field('Capacity', capacity, 'bytes, or 500GB; 0: what its disk has'), field('Reserve', reserve, 'percent of it that stay free'),
+      h('p', null, 'What will happen: it is remembered, and partitions that a placement rule of their container no longer lets stay are moved away.')], 'Change it',
+    () => admin('POST', path(node.name), { body: { ...Object.fromEntries(said.map(([name, input]) => [name, input.value])), tags: tags.value.split(',').map((one) => one.trim()).filter(Boolean), capacity: /^\d+$/.test(capacity.value) ? Number(capacity.value) : capacity.value, reserve: Number(reserve.value) } }));
+    if (done) {
+      notice(`${node.name} is changed.`);
+      await look();
+    }
   }
 
   async function act(node, verb, what, danger) {
@@ -45,6 +60,8 @@ export async function view(main) {
       write && h('div', { class: 'buttons' },
         node.draining ? button('Undrain…', () => act(node, 'undrain', 'it may get partitions again.')) : button('Drain…', () => act(node, 'drain', `it gets no new partitions, and its ${number(node.partitions)} move away.`)),
         node.state === 'paused' ? button('Resume…', () => act(node, 'resume', 'its partitions are served again.')) : button('Pause…', () => act(node, 'pause', `its ${number(node.partitions)} partitions answer 503 until it is resumed.`, true)),
+        button('Change…', () => change(node)),
+        node.state === 'lost' && button('Accept the loss…', () => act(node, 'accept-loss', 'it serves again, without the acknowledged writes that a failover of its server has lost.', true)),
         !node.root && button('Remove…', () => act(node, 'remove', 'the store is closed. It must hold no partitions.', true))));
   }
 

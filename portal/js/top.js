@@ -4,20 +4,15 @@ import { admin, session } from './session.js';
 import { attempt, confirm, form, notice } from './dialog.js';
 import { repeat } from './live.js';
 import { migrationPanel } from './migration.js';
-import { bytes, key as keyText, number, percent, ru } from './format.js';
+import { bytes, key as keyText, number, percent, plural, ru } from './format.js';
 import { typed } from './keypath.js';
-import { dryRun } from './plan.js';
+import { tried } from './plan.js';
 
 export async function isolateDialog(base, preset) {
   const key = h('input', { type: 'text', value: preset, autocomplete: 'off', id: 'isolate-key' });
   const body = () => (key.value ? { partitionKey: typed(key.value) } : null);
-  const dry = dryRun(`${base}/isolate`, body);
-  key.addEventListener('change', dry.ask);
-  dry.ask();
-  const done = await form('Isolate a key', [field('Partition key value', key, 'text as it is, or JSON: ["acme", 7]'), h('p', { class: 'small dim' }, 'The key gets a physical partition for itself; its neighbours stay in what is left.'), dry.place], 'Isolate it', () => {
-    if (!body()) throw Object.assign(new Error('say which key'), { title: 'There is no key' });
-    return admin('POST', `${base}/isolate`, { body: body() });
-  });
+  const done = await tried('Isolate a key', { content: [field('Partition key value', key, 'text as it is, or JSON: ["acme", 7]'), h('p', { class: 'small dim' }, 'The key gets a physical partition for itself; its neighbours stay in what is left.')],
+    inputs: [key], yes: 'Isolate it', path: `${base}/isolate`, body });
   if (done) notice(`The key ${key.value} gets a partition of its own.`);
   return done;
 }
@@ -29,7 +24,7 @@ async function promoteDialog(base, preset, container) {
   const body = (dryRun) => ({ partitionKey: typed(key.value), to: to.value, throughput: Number(throughput.value), dryRun });
   const planned = await form('A container of its own', [field('Partition key value', key), field('Name of the container', to), field('RU/s', throughput)], 'Try it out', async () => (await admin('POST', `${base}/promote`, { body: body(true) })).json);
   if (!planned) return;
-  if (!(await confirm('What will happen', [h('p', null, `${number(planned.items)} items (${bytes(planned.bytes)}) of the key ${key.value} go to “${to.value}”${planned.exists ? ', which exists' : ', which is made'}; ${bytes(planned.bytesToCopy)} are copied. Both containers serve the key until the grace period is ended.`)], 'Promote it'))) return;
+  if (!(await confirm('What will happen', [h('p', null, `${plural(planned.keyItems, 'item')} (${bytes(planned.keyBytes)}) of the key ${key.value} go to “${to.value}”${planned.exists ? ', which exists' : ', which is made'}; ${bytes(planned.bytesToCopy)} are copied. Both containers serve the key until the grace period is ended.`)], 'Promote it'))) return;
   await attempt(null, async () => {
     await admin('POST', `${base}/promote`, { body: body(false) });
     notice(`The key ${key.value} gets the container “${to.value}”.`);

@@ -3,6 +3,8 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -42,6 +44,16 @@ void mutex_lock(struct mutex *mutex)
 {
     must_succeed(pthread_mutex_lock(&mutex->native));
     holder_set(mutex, &self);
+}
+
+bool mutex_try_lock(struct mutex *mutex)
+{
+    int result = pthread_mutex_trylock(&mutex->native);
+
+    assert(result == 0 || result == EBUSY);
+    if (result == 0)
+        holder_set(mutex, &self);
+    return result == 0;
 }
 
 void mutex_unlock(struct mutex *mutex)
@@ -84,10 +96,15 @@ void condition_wait(struct condition *condition, struct mutex *mutex)
     holder_set(mutex, &self);
 }
 
+static struct timespec time_of(int64_t monotonic_ms)
+{
+    return (struct timespec){.tv_sec = monotonic_ms / 1000,
+                             .tv_nsec = (monotonic_ms % 1000) * 1000000};
+}
+
 bool condition_wait_until(struct condition *condition, struct mutex *mutex, int64_t deadline_ms)
 {
-    struct timespec until = {.tv_sec = deadline_ms / 1000,
-                             .tv_nsec = (deadline_ms % 1000) * 1000000};
+    struct timespec until = time_of(deadline_ms);
     int result;
 
     assert(mutex_is_held(mutex));
@@ -96,6 +113,28 @@ bool condition_wait_until(struct condition *condition, struct mutex *mutex, int6
     holder_set(mutex, &self);
     assert(result == 0 || result == ETIMEDOUT);
     return result == 0;
+}
+
+/* A futex: sleeping compares the word again under the kernel's own lock, so a ring between the look
+ * and the sleep is not missed. */
+uint32_t thread_bell_note(struct thread_bell *bell)
+{
+    return atomic_load(&bell->rung);
+}
+
+void thread_bell_ring(struct thread_bell *bell, bool all)
+{
+    atomic_fetch_add(&bell->rung, 1);
+    (void)syscall(SYS_futex, &bell->rung, FUTEX_WAKE_PRIVATE, all ? INT_MAX : 1);
+}
+
+bool thread_bell_sleep(struct thread_bell *bell, uint32_t noted, int64_t deadline_ms)
+{
+    struct timespec until = time_of(deadline_ms);
+
+    return syscall(SYS_futex, &bell->rung, FUTEX_WAIT_BITSET_PRIVATE, noted, &until, NULL,
+                   FUTEX_BITSET_MATCH_ANY) == 0 ||
+           errno != ETIMEDOUT;
 }
 
 struct start {
@@ -149,6 +188,11 @@ struct scheduling {
     uint64_t runtime_ns, deadline_ns, period_ns; /* runtime: the slice */
 };
 
+static bool schedule_as(const struct scheduling *attributes)
+{
+    return syscall(SYS_sched_setattr, 0, attributes, 0) == 0;
+}
+
 static bool schedule(int nice)
 {
     struct scheduling attributes = {
@@ -159,7 +203,7 @@ static bool schedule(int nice)
         .runtime_ns = HASTY_SLICE_NS,
     };
 
-    return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+    return schedule_as(&attributes);
 }
 
 bool thread_hasten(int nice, struct error *err)
@@ -171,4 +215,16 @@ bool thread_hasten(int nice, struct error *err)
     error_set_errno(err, ERROR_SYSTEM, "the system permits no niceness of %d", nice);
     (void)schedule(getpriority(PRIO_PROCESS, 0));
     return false;
+}
+
+bool thread_go_first(bool first, int nice)
+{
+    struct scheduling attributes = {
+        .size = sizeof attributes,
+        .policy = SCHED_RR,
+        .flags = RESET_ON_FORK,
+        .priority = 1,
+    };
+
+    return first ? schedule_as(&attributes) : schedule(nice);
 }

@@ -23,6 +23,7 @@ struct condition {
 void mutex_init(struct mutex *mutex);
 void mutex_done(struct mutex *mutex);
 void mutex_lock(struct mutex *mutex);
+bool mutex_try_lock(struct mutex *mutex); /* false: somebody has it */
 void mutex_unlock(struct mutex *mutex);
 
 /* By this thread. For asserts of those who are called with a lock held. */
@@ -48,6 +49,19 @@ void condition_wait(struct condition *condition, struct mutex *mutex);
 /* False when the time passed first. deadline_ms is of clock_monotonic_ms. */
 bool condition_wait_until(struct condition *condition, struct mutex *mutex, int64_t deadline_ms);
 
+/* A bell for threads: how one is told without a lock that something has come. Whoever would sleep
+ * first notes what the bell says, then looks, and sleeps only while it says the same. */
+struct thread_bell {
+    _Atomic uint32_t rung;
+};
+
+uint32_t thread_bell_note(struct thread_bell *bell);
+void thread_bell_ring(struct thread_bell *bell,
+                      bool all); /* wakes one that sleeps, or all of them */
+
+/* False when the time passed first. Returns early now and then. */
+bool thread_bell_sleep(struct thread_bell *bell, uint32_t noted, int64_t deadline_ms);
+
 struct thread {
     pthread_t native;
 };
@@ -65,3 +79,8 @@ void thread_join(struct thread *thread);
  * kernel knows of them (Linux 6.12). Or whoever started the process gave it another policy, which
  * it keeps. */
 NODISCARD bool thread_hasten(int nice, struct error *err);
+
+/* A hastened thread comes before every thread of an ordinary policy from now on (a real-time policy
+ * of the lowest priority), or only as thread_hasten says, again. For threads that are seldom busy:
+ * others on their processor wait as long as they run. False if the system does not permit it. */
+NODISCARD bool thread_go_first(bool first, int nice);

@@ -164,6 +164,45 @@ bool container_usage_index(const struct container *container, uint32_t node,
 
 /* --- Logical partitions ---------------------------------------------------------------------- */
 
+static struct slice logical_bound(struct slice routing, struct arena *arena)
+{
+    uint8_t *bytes = arena_alloc(arena, routing.len + 2);
+
+    bytes[0] = PARTITION_FAMILY_COUNTER;
+    bytes[1] = 'l';
+    memcpy(bytes + 2, routing.data, routing.len);
+    return slice_of(bytes, routing.len + 2);
+}
+
+bool container_usage_range(const struct container *container, const struct partition_span *span,
+                           struct partition_range range, struct arena *arena,
+                           struct container_usage *ret_usage, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    struct container_usage sum = {0};
+
+    if (!engine_iterator_new(
+            container_engine(container, span->node), NULL, span->id,
+            (struct engine_range){logical_bound(range.min, arena), logical_bound(range.max, arena)},
+            false, ENGINE_READ_ANY, &iterator, err))
+        return false;
+    for (;;) {
+        struct container_usage usage;
+        struct engine_entry entry;
+
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND)
+            break;
+        if (!usage_decode(entry.value, &usage, err))
+            return false;
+        sum.bytes += usage.bytes;
+        sum.items += usage.items;
+    }
+    *ret_usage = sum;
+    return true;
+}
+
 /* The largest so far, largest first. */
 struct largest {
     struct slice *logical; /* routing key and pk, in the arena */

@@ -14,6 +14,13 @@ NODISCARD bool container_usage_partition(const struct container *container,
                                          const struct partition_span *span, struct arena *arena,
                                          struct container_usage *ret_usage, struct error *err);
 
+/* Of those of its logical partitions whose routing keys are in a range; the sizes of each are read.
+ */
+NODISCARD bool container_usage_range(const struct container *container,
+                                     const struct partition_span *span,
+                                     struct partition_range range, struct arena *arena,
+                                     struct container_usage *ret_usage, struct error *err);
+
 /* Of all of them. */
 NODISCARD bool container_usage_all(const struct container *container, struct arena *arena,
                                    struct container_usage *ret_usage, struct error *err);

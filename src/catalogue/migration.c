@@ -474,6 +474,22 @@ uint64_t catalogue_maps_published(const struct catalogue *catalogue)
     return atomic_load(&catalogue->maps_published);
 }
 
+static bool note_begin(struct catalogue *catalogue, const struct container *container,
+                       struct migration_change *c, struct error *err)
+{
+    if (!migration_change_begin(catalogue, container, c, err))
+        return false;
+    return c->before->migration ? busy(c->before, err) : is_seen(container, c->before, err);
+}
+
+bool catalogue_directory_notable(struct catalogue *catalogue, const struct container *container,
+                                 struct error *err)
+{
+    CLEANUP(migration_change_end) struct migration_change c;
+
+    return note_begin(catalogue, container, &c, err);
+}
+
 /* With a version of its own: who knows the map by its version knows the definition too. */
 bool catalogue_directory_note(struct catalogue *catalogue, const struct container *container,
                               const struct definition *definition, struct error *err)
@@ -484,11 +500,7 @@ bool catalogue_directory_note(struct catalogue *catalogue, const struct containe
     struct partition_map *map;
     size_t count;
 
-    if (!migration_change_begin(catalogue, container, &c, err))
-        return false;
-    if (c.before->migration)
-        return busy(c.before, err);
-    if (!is_seen(container, c.before, err))
+    if (!note_begin(catalogue, container, &c, err))
         return false;
     now = container_map_now(c.before);
     spans = partition_map_spans(now, &count);

@@ -70,3 +70,6 @@ NODISCARD bool container_renew(const struct container *container, struct contain
 NODISCARD bool catalogue_directory_note(struct catalogue *catalogue,
                                         const struct container *container,
                                         const struct definition *definition, struct error *err);
+/* Would it be refused now? Nothing is committed. */
+NODISCARD bool catalogue_directory_notable(struct catalogue *catalogue,
+                                           const struct container *container, struct error *err);

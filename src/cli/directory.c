@@ -6,7 +6,7 @@
 #include "document/bson.h"
 #include "document/json.h"
 
-enum { OPTION_NO_WAIT = 'n' };
+enum { OPTION_NO_WAIT = 'n', OPTION_DRY_RUN = 'y' };
 
 void cli_directory_help(void)
 {
@@ -23,17 +23,31 @@ void cli_directory_help(void)
            "The command waits until it is done; Ctrl-C leaves it to the server.\n"
            "\n"
            "Options:\n"
-           "  --no-wait            return as soon as it has begun\n");
+           "  --no-wait            return as soon as it has begun\n"
+           "  --dry-run            set, remove: only say what would be\n");
     cli_client_help();
+}
+
+struct directory_command {
+    struct cli_asking asking;
+    bool dry_run; /* --dry-run */
+};
+
+static bool is_dry(struct cli_asking *command)
+{
+    return CONTAINER_OF(command, struct directory_command, asking)->dry_run;
 }
 
 static bool option_take(void *context, int option, const char *value)
 {
-    struct cli_asking *command = context;
+    struct cli_asking *asking = context;
 
-    if (option != OPTION_NO_WAIT)
-        return cli_client_take(&command->options, option, value);
-    command->no_wait = true;
+    if (option == OPTION_NO_WAIT)
+        asking->no_wait = true;
+    else if (option == OPTION_DRY_RUN)
+        CONTAINER_OF(asking, struct directory_command, asking)->dry_run = true;
+    else
+        return cli_client_take(&asking->options, option, value);
     return true;
 }
 
@@ -100,12 +114,53 @@ static int directory_find(struct cli_asking *command)
 
 /* --- Editing --------------------------------------------------------------------------------- */
 
+/* Which shard each key would leave, and which it would come to. */
+static void keys_print(struct cli_asking *command, struct slice keys)
+{
+    static const char *const headings[] = {"KEY", ">SHARD", ">THEN", ">ITEMS", ">BYTES", NULL};
+    struct cli_table *table = cli_table_new(command->arena, headings);
+    struct document_iter iter;
+
+    document_iter_init(&iter, keys);
+    while (document_iter_next(&iter)) {
+        CLEANUP(buf_done) struct buf text;
+        struct document_value key;
+
+        buf_init(&text, BUF_DEFAULT_MAX);
+        if (iter.value.type != DOCUMENT_OBJECT ||
+            !document_find(iter.value.document, SLICE("key"), &key))
+            continue;
+        document_json_write_value(&key, &text);
+        cli_table_text(table, arena_copy(command->arena, buf_slice(&text)));
+        cli_table_number(table, cli_answer_number(iter.value.document, "shard"), 0);
+        cli_table_number(table, cli_answer_number(iter.value.document, "shardAfter"), 0);
+        cli_table_number(table, cli_answer_number(iter.value.document, "items"), 0);
+        cli_table_bytes(table, cli_answer_number(iter.value.document, "bytes"));
+    }
+    cli_table_print(table);
+}
+
+static int edit_try(struct cli_asking *command, struct slice body)
+{
+    struct cli_answer answer;
+    struct error err;
+
+    if (!cli_asking_ask(command, "POST", cli_asking_path(command, SLICE("/directory")),
+                        cli_partition_dry(command, body), &answer, &err))
+        return cli_asking_failed(&err);
+    if (!command->options.json)
+        keys_print(command, cli_answer_inside(answer.document, "keys"));
+    return cli_partition_plan(command, &answer);
+}
+
 static int edit(struct cli_asking *command, struct slice body)
 {
     struct cli_answer answer;
     struct slice id;
     struct error err;
 
+    if (is_dry(command))
+        return edit_try(command, body);
     if (!cli_asking_ask(command, "POST", cli_asking_path(command, SLICE("/directory")), body,
                         &answer, &err))
         return cli_asking_failed(&err);
@@ -166,20 +221,30 @@ static const struct cli_verb verbs[] = {
     {"remove", 3, CLI_ASKING_WORDS_MAX, "remove DATABASE CONTAINER KEY...", directory_remove},
 };
 
+static bool options_fit(const struct cli_asking *asking, const struct cli_verb *verb)
+{
+    if (is_dry((struct cli_asking *)asking) && verb->run != directory_set &&
+        verb->run != directory_remove)
+        return cli_fail(CLI_USAGE, "--dry-run is for set and remove") == CLI_OK;
+    return true;
+}
+
 int cli_directory(int argc, char **argv)
 {
     static const struct option options[] = {CLI_CLIENT_OPTION_ROWS,
                                             {"help", no_argument, NULL, 'h'},
                                             {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
+                                            {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
                                             {NULL}};
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct cli_asking command = {.arena = arena};
+    struct directory_command command = {.asking = {.arena = arena}};
 
     return cli_verbs_run(&(struct cli_verbs){.noun = "directory",
                                              .rows = verbs,
                                              .count = ARRAY_LEN(verbs),
                                              .options = options,
                                              .take = option_take,
-                                             .help = cli_directory_help},
-                         &command, argc, argv);
+                                             .help = cli_directory_help,
+                                             .fits = options_fit},
+                         &command.asking, argc, argv);
 }

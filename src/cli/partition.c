@@ -209,13 +209,19 @@ static void end_row(struct cli_table *table, struct slice partition)
     cli_table_number(table, 100 * cli_answer_number(partition, "share"), 1);
 }
 
-/* What would be: the partitions that go, and those that come. */
-static int plan_print(struct cli_asking *command, const struct cli_answer *answer)
+struct slice cli_partition_dry(struct cli_asking *command, struct slice body)
+{
+    return arena_printf(command->arena, "%.*s%s\"dryRun\":true}", (int)(body.len - 1),
+                        (const char *)body.data, body.len > 2 ? "," : "");
+}
+
+int cli_partition_plan(struct cli_asking *command, const struct cli_answer *answer)
 {
     static const char *const headings[] = {"PARTITION", "NODE",     "FROM", "TO",
                                            ">BYTES",    ">SHARE %", NULL};
     static const char *const ends[] = {"sources", "targets"};
     struct cli_table *table = cli_table_new(command->arena, headings);
+    size_t rows = 0;
 
     if (command->options.json)
         return cli_asking_json(answer);
@@ -224,10 +230,13 @@ static int plan_print(struct cli_asking *command, const struct cli_answer *answe
 
         document_iter_init(&iter, cli_answer_inside(answer->document, ends[i]));
         while (document_iter_next(&iter))
-            if (iter.value.type == DOCUMENT_OBJECT)
+            if (iter.value.type == DOCUMENT_OBJECT) {
                 end_row(table, iter.value.document);
+                rows++;
+            }
     }
-    cli_table_print(table);
+    if (rows)
+        cli_table_print(table);
     printf("%.*s: %.0f items would be copied, the container would have %.0f physical partitions "
            "instead of %.0f. Nothing was begun.\n",
            SLICE_ARG(cli_answer_text(answer->document, "kind")),
@@ -243,13 +252,12 @@ static int begin(struct cli_asking *command, struct slice path, struct slice bod
     struct slice id;
     struct error err;
 
-    if (is_dry(command)) /* one more member of the object */
-        body = arena_printf(command->arena, "%.*s%s\"dryRun\":true}", (int)(body.len - 1),
-                            (const char *)body.data, body.len > 2 ? "," : "");
+    if (is_dry(command))
+        body = cli_partition_dry(command, body);
     if (!cli_asking_ask(command, "POST", path, body, &answer, &err))
         return cli_asking_failed(&err);
     if (is_dry(command))
-        return plan_print(command, &answer);
+        return cli_partition_plan(command, &answer);
     id = cli_answer_text(answer.document, "id");
     if (!command->no_wait && id.len)
         return cli_partition_watch(command, id);

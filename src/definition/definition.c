@@ -176,6 +176,26 @@ static void cells_read(struct definition *definition, struct slice body,
         fields->policy = index_policy_with_cells(fields->policy, definition->arena);
 }
 
+/* The same of indexes of vectors. What the vectors are is fixed when the container is made. */
+static void vectors_read(struct definition *definition, struct slice body,
+                         const struct definition *before)
+{
+    static const struct slice name = SLICE("vectorEmbeddingPolicy");
+    struct definition_fields *fields = &definition->fields;
+    struct document_value orrery, mark, policy, rows;
+    bool marked = document_find(body, SLICE("orrery"), &orrery) && orrery.type == DOCUMENT_OBJECT &&
+                  document_find(orrery.document, SLICE("vectors"), &mark);
+    bool found = document_find(before ? before->fields.document : body, name, &policy) &&
+                 policy.type == DOCUMENT_OBJECT &&
+                 document_find(policy.document, SLICE("vectorEmbeddings"), &rows) &&
+                 rows.type == DOCUMENT_ARRAY;
+
+    fields->vectors = found && index_policy_has_vectors(fields->policy) && (marked || before);
+    if (fields->vectors)
+        fields->policy =
+            index_policy_with_vectors(fields->policy, rows.document, definition->arena);
+}
+
 static bool policy_read(struct definition *definition, struct slice body,
                         const struct definition *before, struct buf *out, struct error *err)
 {
@@ -189,6 +209,7 @@ static bool policy_read(struct definition *definition, struct slice body,
                             &completed, &definition->fields.policy, err))
         return false;
     cells_read(definition, body, before);
+    vectors_read(definition, body, before);
     value = document_object(buf_slice(&completed));
     document_append(out, SLICE("indexingPolicy"), &value);
     return true;
@@ -568,8 +589,10 @@ static bool orrery_read(struct definition *definition, struct slice body,
         return false;
     if (!object.data && definition->fields.cells)
         document_append_int32(&completed, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
+    if (!object.data && definition->fields.vectors)
+        document_append_int32(&completed, SLICE("vectors"), DEFINITION_VECTORS_FORMAT);
     document_end(&completed, begin);
-    if (object.data || definition->fields.cells) {
+    if (object.data || definition->fields.cells || definition->fields.vectors) {
         value = document_object(buf_slice(&completed));
         document_append(out, name, &value);
     }

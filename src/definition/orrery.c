@@ -16,6 +16,7 @@
  *     {"spatial": 1}          the format of the entries of the policy's spatial indexes; a
  * container without it was made before they had any, and has none until it is replaced. The server
  * says it
+ *     {"vectors": 1}          the same of its vector indexes
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  */
 #include "definition/definition_private.h"
@@ -287,6 +288,24 @@ static bool spatial_keep(struct reading *reading, struct error *err UNUSED)
     return true;
 }
 
+static bool vectors_keep(struct reading *reading, struct error *err UNUSED)
+{
+    if (reading->fields->vectors)
+        document_append_int32(reading->out, SLICE("vectors"), DEFINITION_VECTORS_FORMAT);
+    return true;
+}
+
+static bool vectors_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    int64_t format;
+
+    if (!document_to_int64(value, &format) || format != DEFINITION_VECTORS_FORMAT)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.vectors is not %d",
+                         DEFINITION_VECTORS_FORMAT);
+    return vectors_keep(reading, err);
+}
+
 static bool formerly_read(struct reading *reading, const struct document_value *value,
                           struct error *err)
 {
@@ -327,6 +346,7 @@ static const struct member {
     {SLICE("indexes"), indexes_read, indexes_keep},
     {SLICE("mongo"), mongo_read, mongo_keep},
     {SLICE("spatial"), spatial_read, spatial_keep},
+    {SLICE("vectors"), vectors_read, vectors_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
 };
@@ -421,31 +441,41 @@ static struct slice indexes_fresh(struct slice orrery, struct arena *arena)
 static struct slice member_set(struct slice object, struct slice name,
                                const struct document_value *value, struct arena *arena);
 
-static bool body_lists_spatial(struct slice body)
+static bool body_lists(struct slice body, struct slice indexes)
 {
     struct document_value policy, list;
 
     return document_find(body, SLICE("indexingPolicy"), &policy) &&
-           policy.type == DOCUMENT_OBJECT &&
-           document_find(policy.document, SLICE("spatialIndexes"), &list) &&
+           policy.type == DOCUMENT_OBJECT && document_find(policy.document, indexes, &list) &&
            list.type == DOCUMENT_ARRAY && document_count(list.document);
+}
+
+/* What says that the indexes of a policy have entries. */
+static struct slice marks_fresh(struct slice orrery, struct slice body, struct arena *arena)
+{
+    const struct document_value cells = document_int32(DEFINITION_CELLS_FORMAT);
+    const struct document_value vectors = document_int32(DEFINITION_VECTORS_FORMAT);
+
+    if (body_lists(body, SLICE("spatialIndexes")))
+        orrery = member_set(orrery, SLICE("spatial"), &cells, arena);
+    if (body_lists(body, SLICE("vectorIndexes")))
+        orrery = member_set(orrery, SLICE("vectors"), &vectors, arena);
+    return orrery;
 }
 
 struct slice definition_fresh(struct slice body, struct arena *arena)
 {
-    const struct document_value format = document_int32(DEFINITION_CELLS_FORMAT);
-    const struct document_value cells =
-        document_object(member_set(DOCUMENT_EMPTY, SLICE("spatial"), &format, arena));
+    struct slice none = DOCUMENT_EMPTY, fresh;
     struct document_value orrery;
-    struct slice fresh;
 
-    if (!document_find(body, SLICE("orrery"), &orrery))
-        return body_lists_spatial(body) ? member_set(body, SLICE("orrery"), &cells, arena) : body;
+    if (!document_find(body, SLICE("orrery"), &orrery)) {
+        fresh = marks_fresh(none, body, arena);
+        orrery = document_object(fresh);
+        return fresh.data == none.data ? body : member_set(body, SLICE("orrery"), &orrery, arena);
+    }
     if (orrery.type != DOCUMENT_OBJECT)
         return body;
-    fresh = indexes_fresh(synthetic_fresh(orrery.document, arena), arena);
-    if (body_lists_spatial(body))
-        fresh = member_set(fresh, SLICE("spatial"), &format, arena);
+    fresh = marks_fresh(indexes_fresh(synthetic_fresh(orrery.document, arena), arena), body, arena);
     if (fresh.data == orrery.document.data)
         return body;
     return with_member(body, SLICE("orrery"), document_object(fresh), arena);

@@ -1,11 +1,12 @@
-/* Policies that are kept for their clients, or for queries to come: vectors, full text, client-side
- * encryption. They are kept as given, so all that is done here is to refuse what the service
- * refuses. */
+/* Policies that queries look at, or that are kept for their clients: vectors, full text,
+ * client-side encryption. They are kept as given, so all that is done here is to refuse what the
+ * service refuses. */
 #include "definition/definition_private.h"
 
 #include "document/bson.h"
+#include "search/vector.h"
 
-enum { VECTOR_DIMENSIONS_MAX = 4096, VECTOR_FLAT_DIMENSIONS_MAX = 505, SHOWN_MAX = 60 };
+enum { VECTOR_PATHS_MAX = 64, SHOWN_MAX = 60 };
 
 #define SHOWN(text) (int)MIN((text).len, (size_t)SHOWN_MAX), (const char *)(text).data
 
@@ -104,19 +105,19 @@ static bool dimensions_check(struct slice embedding, int64_t max, struct error *
 
 static bool embedding_check(struct slice embedding, struct error *err)
 {
-    static const char *const types[] = {"float32", "float16", "int8", "uint8"};
-    static const char *const functions[] = {"cosine", "dotproduct", "euclidean"};
+    enum search_vector_type known_type;
+    enum search_metric known_metric;
     struct slice type = text_of(embedding, SLICE("dataType"));
     struct slice function = text_of(embedding, SLICE("distanceFunction"));
 
-    if (!is_one_of(type, types, ARRAY_LEN(types)))
+    if (!search_vector_type_find(type, &known_type))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Vector Embedding Policy has an invalid DataType:%.*s", SHOWN(type));
-    if (!is_one_of(function, functions, ARRAY_LEN(functions)))
+    if (!search_metric_find(function, &known_metric))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Vector Embedding Policy has an invalid DistanceFunction:%.*s",
                          SHOWN(function));
-    return dimensions_check(embedding, VECTOR_DIMENSIONS_MAX, err);
+    return dimensions_check(embedding, SEARCH_DIMENSIONS_MAX, err);
 }
 
 static bool vector_index_check(struct slice index, struct slice embeddings, struct error *err)
@@ -128,7 +129,7 @@ static bool vector_index_check(struct slice index, struct slice embeddings, stru
         return error_set(err, ERROR_BAD_REQUEST, "%.*s not matching in Embedding's path",
                          SHOWN(slice_skip(path, 1)));
     return !slice_equal(text_of(index, SLICE("type")), SLICE("flat")) ||
-           dimensions_check(embedding, VECTOR_FLAT_DIMENSIONS_MAX, err);
+           dimensions_check(embedding, SEARCH_DIMENSIONS_FLAT_MAX, err);
 }
 
 static bool indexes_same(struct slice a, struct slice b)
@@ -140,6 +141,27 @@ static bool indexes_same(struct slice a, struct slice b)
 
     return none_left || none_right ? none_left == none_right
                                    : slice_equal(left.document, right.document);
+}
+
+/* Not too many, and each path once. */
+static bool paths_check(struct slice rows, const char *what, struct error *err)
+{
+    struct document_iter iter;
+
+    if (rows.data && document_count(rows) > VECTOR_PATHS_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "%s has more than %d paths", what,
+                         VECTOR_PATHS_MAX);
+    if (!rows.data)
+        return true;
+    document_iter_init(&iter, rows);
+    while (document_iter_next(&iter)) {
+        struct slice path = text_of(iter.value.document, SLICE("path"));
+
+        if (row_find(rows, path).data != iter.value.document.data)
+            return error_set(err, ERROR_BAD_REQUEST, "%s has the path \"%.*s\" twice", what,
+                             SHOWN(path));
+    }
+    return true;
 }
 
 static bool vectors_check(struct slice body, const struct definition_fields *before,
@@ -154,7 +176,9 @@ static bool vectors_check(struct slice body, const struct definition_fields *bef
 
     if (!rows_of(policy, SLICE("vectorEmbeddings"), "Vector Embedding Policy", arena, &embeddings,
                  err) ||
-        !rows_of(indexing, SLICE("vectorIndexes"), "vectorIndexes", arena, &indexes, err))
+        !rows_of(indexing, SLICE("vectorIndexes"), "vectorIndexes", arena, &indexes, err) ||
+        !paths_check(embeddings, "Vector Embedding Policy", err) ||
+        !paths_check(indexes, "vectorIndexes", err))
         return false;
     if (embeddings.data) {
         document_iter_init(&iter, embeddings);
@@ -170,8 +194,7 @@ static bool vectors_check(struct slice body, const struct definition_fields *bef
     }
     if (before && !indexes_same(indexing, object_of(before->document, SLICE("indexingPolicy"))))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "the vector indexes of a container cannot be "
-                         "changed");
+                         "Vector Indexing Policy cannot be changed in Collection Replace");
     return true;
 }
 

@@ -124,10 +124,12 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .format = INDEX_FORMAT_VERSION,
         .number = parts->number,
         .kind = parts->kind         ? parts->kind
+                : parts->spatial    ? &index_kind_spatial
                 : parts->part_count ? &index_kind_ordered
                                     : &index_kind_wildcard,
         .parts = parts->parts,
         .part_count = parts->part_count,
+        .spatial = parts->spatial,
         .order = parts->order,
         .multikey = parts->multikey,
         .counted = parts->counted,
@@ -159,7 +161,7 @@ const char *index_state_name(enum index_state state)
 
 /* --- Comparing ------------------------------------------------------------------------------- */
 
-static bool paths_same(const struct document_path *a, const struct document_path *b)
+bool index_paths_same(const struct document_path *a, const struct document_path *b)
 {
     if (a->count != b->count || a->end != b->end)
         return false;
@@ -192,8 +194,8 @@ static bool filters_same(const struct index_definition *a, const struct index_de
     for (size_t i = 0; i < a->filter_count; i++) {
         const struct index_condition *p = &a->filter[i], *q = &b->filter[i];
 
-        if (!paths_same(&p->path, &q->path) || p->comparison != q->comparison || p->any != q->any ||
-            document_compare(DOCUMENT_ORDER_MONGO, &p->value, &q->value) != 0)
+        if (!index_paths_same(&p->path, &q->path) || p->comparison != q->comparison ||
+            p->any != q->any || document_compare(DOCUMENT_ORDER_MONGO, &p->value, &q->value) != 0)
             return false;
     }
     return true;
@@ -214,10 +216,12 @@ bool index_definition_same(const struct index_definition *a, const struct index_
         !slice_equal(a->prefix, b->prefix) || !filters_same(a, b))
         return false;
     for (size_t i = 0; i < a->part_count; i++)
-        if (!paths_same(&a->parts[i].path, &b->parts[i].path) ||
-            a->parts[i].hashed != b->parts[i].hashed)
+        if (!index_paths_same(&a->parts[i].path, &b->parts[i].path) ||
+            a->parts[i].hashed != b->parts[i].hashed || a->parts[i].cells != b->parts[i].cells)
             return false;
     if (a->spatial && !index_spatial_same(a->spatial, b->spatial))
+        return false;
+    if (a->vector && !index_vector_same(a->vector, b->vector))
         return false;
     return !a->tree || (a->tree->elements_hidden == b->tree->elements_hidden &&
                         nodes_same(a->tree->root, b->tree->root));

@@ -16,6 +16,7 @@
 #include "document/collator.h"
 #include "document/order.h"
 #include "document/path.h"
+#include "search/code.h"
 #include "search/geometry.h"
 
 /* Formats of entries. Those of policies are 1, with the text of the path in each; definitions of
@@ -39,6 +40,7 @@ struct index_part {
     struct document_path path; /* of properties; a name of digits also steps into an array */
     bool descending;
     bool hashed; /* not the value but a hash of it: equality alone is found */
+    bool cells;  /* not the value but the cells that the figures there lie in (spatial) */
 };
 
 enum index_comparison {
@@ -48,7 +50,8 @@ enum index_comparison {
     INDEX_LESS_EQUAL,
     INDEX_GREATER,
     INDEX_GREATER_EQUAL,
-    INDEX_TYPE, /* values of the types whose numbers in BSON are the value, a list */
+    INDEX_TYPE,      /* values of the types whose numbers in BSON are the value, a list */
+    INDEX_NOT_EQUAL, /* the value at the path is another, or there is none; elements do not count */
 };
 
 /* Of a partial index: only items that meet all its conditions have entries; of those that are
@@ -77,6 +80,12 @@ struct index_spatial {
     struct search_grid grid;
 };
 
+/* Of an index of vectors: what they are, and what is kept of them. */
+struct index_vector {
+    struct search_vectors vectors;
+    unsigned bits; /* of the code for each dimension; 0: the vectors themselves */
+};
+
 struct index_definition {
     struct slice name;
     uint8_t format;
@@ -86,6 +95,7 @@ struct index_definition {
     size_t part_count;
     const struct index_tree *tree;       /* of a wildcard */
     const struct index_spatial *spatial; /* of that kind */
+    const struct index_vector *vector;   /* of that kind */
     enum document_order order;
     const struct document_collator
         *collator;                 /* texts are in its comparison form; NULL: as they are */
@@ -164,6 +174,7 @@ static inline bool index_array_read(struct slice name, struct index_array *ret_a
 extern const struct index_kind index_kind_ordered;
 extern const struct index_kind index_kind_wildcard;
 extern const struct index_kind index_kind_spatial;
+extern const struct index_kind index_kind_vector;
 
 /* What a language says of an index; what is zero or empty is not said. */
 struct index_parts {
@@ -174,6 +185,7 @@ struct index_parts {
     size_t part_count;
     const struct document_path *include, *exclude; /* of a wildcard; each ends in "everything" */
     size_t include_count, exclude_count;           /* none included: all */
+    const struct index_spatial *spatial;           /* of the part that has cells; NULL: none has */
     enum document_order order;
     const struct document_collator *collator; /* NULL: texts compare by their bytes */
     struct slice collator_version;            /* of the entries; empty: those of this process */
@@ -217,6 +229,9 @@ const char *index_state_name(enum index_state state);
 /* Have figures the same cells in both? */
 bool index_spatial_same(const struct index_spatial *a, const struct index_spatial *b);
 
+/* Is the same kept of vectors in both? */
+bool index_vector_same(const struct index_vector *a, const struct index_vector *b);
+
 /* Are all entries of one entries of the other? The name does not matter, nor what plans are told.
  */
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b);
@@ -228,6 +243,16 @@ bool index_definition_covers(const struct index_definition *definition,
 /* The beginning of the entries of one path of a wildcard, in the arena. */
 struct slice index_definition_path_prefix(const struct index_definition *definition,
                                           const struct document_path *path, struct arena *arena);
+
+/* Calls figure for each value at a path of properties that may be a figure: what stands there, or
+ * the elements of an array that is no pair of numbers; arrays on the way are gone through. False,
+ * if figure says so. */
+struct index_figures {
+    bool (*figure)(void *self, const struct document_value *value);
+    void *self;
+};
+bool index_figures_visit(const struct document_path *path, struct slice item,
+                         const struct index_figures *visitor);
 
 /* What a hashed part has in place of a value that is no array, in comparison form. */
 struct document_value index_value_hash(enum document_order order,

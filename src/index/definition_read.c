@@ -4,6 +4,8 @@
  *      "number": 0,                        of its entries (policy.c); whoever makes one says none
  *      "format": 2,                        of its entries
  *      "key": [{"path": "/a/b", "order": "descending", "hashed": true}, ...],
+ *                                          of a part of figures: "cells": "earth", or of a plane
+ *                                          "cells": {"min": -180, "max": 180}
  *      "wildcard": {"include": ["/a/" and an asterisk], "exclude": [...]},   in place of key
  *      "order": "sql" or "mongo",
  *      "collation": "simple" or {"locale": "fr", "strength": 1, ...},
@@ -27,6 +29,8 @@
  * a definition that is understood by half would have other entries. */
 #include "document/bson.h"
 #include "index/definition.h"
+
+#include <math.h>
 
 struct reading {
     struct arena *arena;
@@ -80,9 +84,34 @@ static const char *const directions[] = {"ascending", "descending"};
 static const char *const orders[] = {"sql", "mongo"};
 static const char *const scopes[] = {"logicalPartition"};
 static const char *const comparisons[] = {"exists",  "equal",          "less", "lessOrEqual",
-                                          "greater", "greaterOrEqual", "type"};
+                                          "greater", "greaterOrEqual", "type", "notEqual"};
 
-static bool part_read(const struct reading *r, struct slice object, struct index_part *part)
+/* "earth", or the box of a plane. MongoDB's rules of figures: no other language has such indexes
+ * but in its policy. */
+static bool cells_read(struct reading *r, const struct document_value *value)
+{
+    struct index_spatial *spatial = ARENA_NEW(r->arena, struct index_spatial);
+    struct document_value min, max;
+    double low, high;
+
+    if (r->parts.spatial)
+        return wrong(r, "two parts of the key have cells");
+    r->parts.spatial = spatial;
+    *spatial = (struct index_spatial){
+        .rules = {.surface = SEARCH_EARTH, .every_type = true, .smaller = true, .round = true}};
+    if (value->type == DOCUMENT_STRING && slice_equal(value->text, SLICE("earth")))
+        return true;
+    if (value->type != DOCUMENT_OBJECT || document_count(value->document) != 2 ||
+        !document_find(value->document, SLICE("min"), &min) ||
+        !document_find(value->document, SLICE("max"), &max) || !document_to_double(&min, &low) ||
+        !document_to_double(&max, &high) || !isfinite(low) || !isfinite(high) || !(low < high))
+        return wrong(r, "\"cells\" must be \"earth\" or the min and max of a plane");
+    *spatial = (struct index_spatial){.rules = {.surface = SEARCH_PLANE, .every_type = true},
+                                      .grid = {SEARCH_PLANE, low, low, high, high}};
+    return true;
+}
+
+static bool part_read(struct reading *r, struct slice object, struct index_part *part)
 {
     struct document_iter iter;
     size_t direction = 0;
@@ -100,6 +129,10 @@ static bool part_read(const struct reading *r, struct slice object, struct index
                 return false;
         } else if (slice_equal(iter.key, SLICE("hashed"))) {
             if (!flag_read(r, &iter.value, &part->hashed))
+                return false;
+        } else if (slice_equal(iter.key, SLICE("cells"))) {
+            part->cells = true;
+            if (!cells_read(r, &iter.value))
                 return false;
         } else {
             return unknown(r, iter.key);

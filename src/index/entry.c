@@ -300,6 +300,23 @@ static bool read_together(struct reader *r, uint8_t kind)
     return true;
 }
 
+/* After 02 0B. */
+static bool read_vector(struct reader *r)
+{
+    size_t length;
+
+    r->rest = slice_skip(r->rest, 2);
+    put(r, "vector of ");
+    if (!read_path(r))
+        return false;
+    if (!index_vector_length(r->rest, &length))
+        return corrupt(r);
+    if (r->buf)
+        buf_printf(r->buf, " = %zu bytes", length);
+    r->rest = slice_skip(r->rest, length);
+    return true;
+}
+
 /* After 02 09: format 2. */
 static bool read_numbered(struct reader *r)
 {
@@ -337,6 +354,8 @@ static bool read_entry(struct reader *r)
 {
     if (next_is(r, INDEX_MARK_ESCAPE, INDEX_ESCAPE_NUMBER))
         return read_numbered(r);
+    if (next_is(r, INDEX_MARK_ESCAPE, INDEX_ESCAPE_VECTOR))
+        return read_vector(r);
     if (r->rest.len >= 2 && r->rest.data[0] == INDEX_MARK_ESCAPE) {
         uint8_t kind = r->rest.data[1];
 

@@ -1,7 +1,8 @@
 /* Composite, spatial, vector and full-text indexes as a policy lists them. Composite and spatial
- * ones become definitions; of the others the shape is checked, and they are shown as they were
- * given. What they must agree with elsewhere in the container (its embeddings, its full-text
- * policy, geography or geometry) is checked where those are known. */
+ * ones become definitions; those of vectors do when it is known what the vectors are; of full-text
+ * ones the shape is checked. All are shown as they were given. What they must agree with
+ * elsewhere in the container (its embeddings, its full-text policy, geography or geometry) is
+ * checked where those are known. */
 #include "document/bson.h"
 #include "index/policy_private.h"
 
@@ -313,35 +314,54 @@ static bool shard_key_check(const struct document_value *of, struct arena *arena
     return true;
 }
 
-static bool vector_check(const struct document_value *index, struct arena *arena, struct error *err)
+static bool vector_parse(const struct document_value *index, struct arena *arena,
+                         struct index_vector_listed *ret_listed, struct error *err)
 {
     static const char *const known[] = {"flat", "quantizedFlat", "diskANN"};
-    struct document_path path;
-    struct document_value type;
+    struct document_value type, path, bytes;
+    int64_t size = 0;
 
-    if (!member_path(index, DOCUMENT_PATH_KEY, "vectorIndexes", arena, &path, err))
+    if (!member_path(index, DOCUMENT_PATH_KEY, "vectorIndexes", arena, &ret_listed->path, err))
         return false;
     if (!member(index, SLICE("type"), DOCUMENT_STRING, &type))
         return wrong(err, "vectorIndexes", "an index has no \"type\"");
     if (!is_one_of(type.text, known, ARRAY_LEN(known)))
         return error_set(err, ERROR_BAD_REQUEST, "Index Type::%.*s is invalid",
                          (int)MIN(type.text.len, (size_t)60), (const char *)type.text.data);
-    return whole_within(index, SLICE("quantizationByteSize"), 1, 512, err) &&
-           whole_within(index, SLICE("indexingSearchListSize"), 10, 500, err) &&
-           shard_key_check(index, arena, err);
+    if (!whole_within(index, SLICE("quantizationByteSize"), 1, 512, err) ||
+        !whole_within(index, SLICE("indexingSearchListSize"), 10, 500, err) ||
+        !shard_key_check(index, arena, err))
+        return false;
+    if (member(index, SLICE("path"), DOCUMENT_STRING, &path))
+        ret_listed->text = path.text;
+    if (document_find(index->document, SLICE("quantizationByteSize"), &bytes))
+        (void)document_to_int64(&bytes, &size);
+    ret_listed->flat = slice_equal(type.text, SLICE("flat"));
+    ret_listed->code_bytes = (uint32_t)size;
+    return true;
 }
 
-bool index_vectors_check(const struct document_value *list, struct arena *arena, struct error *err)
+bool index_vectors_parse(const struct document_value *list, struct arena *arena,
+                         const struct index_vector_listed **ret_listed, size_t *ret_count,
+                         struct error *err)
 {
+    struct index_vector_listed *listed;
     struct document_iter iter;
+    size_t count = 0;
 
+    *ret_listed = NULL;
+    *ret_count = 0;
     if (list->type == DOCUMENT_UNDEFINED)
         return true;
+    listed = ARENA_ARRAY(arena, struct index_vector_listed, document_count(list->document) + 1);
     document_iter_init(&iter, list->document);
     while (document_iter_next(&iter)) {
-        if (!vector_check(&iter.value, arena, err))
+        listed[count] = (struct index_vector_listed){0};
+        if (!vector_parse(&iter.value, arena, &listed[count++], err))
             return false;
     }
+    *ret_listed = listed;
+    *ret_count = count;
     return true;
 }
 

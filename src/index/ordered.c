@@ -95,6 +95,13 @@ static bool append_part(const struct index_definition *definition, size_t part,
     return cut;
 }
 
+/* What of a place is compared: of a text its comparison form; cells are no texts of anybody. */
+static struct document_value form_of(const struct index_definition *definition, size_t part,
+                                     const struct place *place, struct index_walk *w)
+{
+    return definition->parts[part].cells ? place->value : index_walk_collate(w, &place->value);
+}
+
 static bool visit_entry(const struct index_definition *definition, const struct place *places,
                         struct index_walk *w)
 {
@@ -102,7 +109,7 @@ static bool visit_entry(const struct index_definition *definition, const struct 
 
     for (size_t i = 0; i < definition->part_count; i++) {
         values[i] = places[i].value;
-        forms[i] = index_walk_collate(w, &values[i]);
+        forms[i] = form_of(definition, i, &places[i], w);
         index_walk_work(w, index_value_work(&values[i]));
     }
     if (!w->full)
@@ -128,7 +135,7 @@ static bool put_entry(const struct index_definition *definition, const struct pl
     buf_append_slice(&w->out, definition->prefix);
     for (size_t i = 0; i < count; i++) {
         const struct index_part *part = &definition->parts[i];
-        struct document_value value = index_walk_collate(w, &places[i].value);
+        struct document_value value = form_of(definition, i, &places[i], w);
 
         index_walk_work(w, index_value_work(&value));
         if (part->hashed && !value_hash(w, &value, err)) {
@@ -144,7 +151,7 @@ static bool put_entry(const struct index_definition *definition, const struct pl
 bool index_definition_key(const struct index_definition *definition,
                           const struct document_value *forms, bool is_bound, struct buf *out)
 {
-    assert(definition->kind == &index_kind_ordered);
+    assert(definition->kind == &index_kind_ordered || definition->spatial);
     for (size_t i = 0; i < definition->part_count; i++) {
         bool hashed = definition->parts[i].hashed;
         struct document_value hash =
@@ -154,6 +161,26 @@ bool index_definition_key(const struct index_definition *definition,
             return true;
     }
     return false;
+}
+
+/* An entry for each cell that the walk was given. */
+static bool put_entries(const struct index_definition *definition, struct place *places,
+                        struct index_walk *w, struct error *err)
+{
+    size_t part = 0;
+
+    if (!definition->spatial)
+        return put_entry(definition, places, w, err);
+    while (!definition->parts[part].cells)
+        part++;
+    for (size_t i = 0; i < w->cell_count && !w->full; i++) {
+        char text[INDEX_CELL_SIZE];
+
+        places[part].value = index_cell_value(w->cells[i], text);
+        if (!put_entry(definition, places, w, err))
+            return false;
+    }
+    return true;
 }
 
 int index_definition_compare(const struct index_definition *definition,
@@ -300,7 +327,7 @@ static bool walk_places(const struct index_definition *definition, struct place 
     if (array && w->arrays)
         arrays_note(definition, places, w);
     if (!array)
-        return w->arrays || put_entry(definition, places, w, err);
+        return w->arrays || put_entries(definition, places, w, err);
     document_iter_init(&iter, places[first].value.document);
     while (!w->full && document_iter_next(&iter)) {
         any = true;
@@ -310,13 +337,15 @@ static bool walk_places(const struct index_definition *definition, struct place 
     return any || walk_element(definition, places, NULL, w, err);
 }
 
-static bool ordered_entries(const struct index_definition *definition, struct slice item,
-                            struct index_walk *w, struct error *err)
+/* A part of cells has them by its own walk (spatial.c). */
+bool index_ordered_entries(const struct index_definition *definition, struct slice item,
+                           struct index_walk *w, struct error *err)
 {
     struct place places[INDEX_PARTS_MAX];
 
     for (size_t i = 0; i < definition->part_count; i++)
-        places[i] = (struct place){.value = document_object(item)};
+        places[i] =
+            (struct place){.value = document_object(item), .is_end = definition->parts[i].cells};
     return walk_places(definition, places, w, err);
 }
 
@@ -366,7 +395,7 @@ static bool ordered_sums(const struct index_definition *definition, struct slice
     *ret_sums = NULL;
     if (!definition->counted || !index_walk_takes(&walk, item))
         return true;
-    if (!ordered_entries(definition, item, &walk, err))
+    if (!index_ordered_entries(definition, item, &walk, err))
         return false;
     *ret_sums = arrays.sums;
     *ret_count = arrays.count;
@@ -375,8 +404,10 @@ static bool ordered_sums(const struct index_definition *definition, struct slice
 
 static const struct index_state_functions ordered_state = {.sums = ordered_sums};
 
-const struct index_kind index_kind_ordered = {
-    .name = "ordered", .check = ordered_check, .entries = ordered_entries, .state = &ordered_state};
+const struct index_kind index_kind_ordered = {.name = "ordered",
+                                              .check = ordered_check,
+                                              .entries = index_ordered_entries,
+                                              .state = &ordered_state};
 
 /* --- Filters --------------------------------------------------------------------------------- */
 
@@ -467,6 +498,31 @@ static bool any_meets(struct index_walk *w, const struct index_condition *condit
     return false;
 }
 
+/* Is the value at the path the condition's own? Paths lead through objects alone. */
+static bool value_is_there(struct index_walk *w, const struct index_condition *condition,
+                           struct slice item)
+{
+    struct document_value value = document_object(item);
+    struct index_condition equal = *condition;
+
+    equal.comparison = INDEX_EQUAL;
+    for (size_t i = 0; i < condition->path.count; i++) {
+        index_walk_work(w, find_work(&value));
+        if (value.type != DOCUMENT_OBJECT ||
+            !document_find(value.document, condition->path.segments[i].name, &value))
+            return false;
+    }
+    index_walk_work(w, compare_work(condition, &value));
+    return value_meets(w, &equal, &value);
+}
+
+static bool is_met(struct index_walk *w, const struct index_condition *condition, struct slice item)
+{
+    if (condition->comparison == INDEX_NOT_EQUAL)
+        return !value_is_there(w, condition, item);
+    return any_meets(w, condition, document_object(item), 0);
+}
+
 /* Alternatives are looked at where the first of them stands. */
 static bool condition_is_met(struct index_walk *w, size_t at, struct slice item)
 {
@@ -474,13 +530,13 @@ static bool condition_is_met(struct index_walk *w, size_t at, struct slice item)
     const struct index_condition *condition = &definition->filter[at];
 
     if (!condition->any)
-        return any_meets(w, condition, document_object(item), 0);
+        return is_met(w, condition, item);
     for (size_t i = 0; i < definition->filter_count; i++) {
         if (definition->filter[i].any != condition->any)
             continue;
         if (i < at)
             return true;
-        if (any_meets(w, &definition->filter[i], document_object(item), 0))
+        if (is_met(w, &definition->filter[i], item))
             return true;
     }
     return false;

@@ -37,7 +37,11 @@
  *
  *     02 0A | path, as above | number of the cell, a text of 16 hexadecimal digits
  *
- * No segment begins with 02 04 to 02 0A, so these never mix with plain entries.
+ * An index of vectors has one entry for each item (vector.c):
+ *
+ *     02 0B | path, as above | length of what follows (2 bytes) | the vector, or its code
+ *
+ * No segment begins with 02 04 to 02 0B, so these never mix with plain entries.
  *
  * Definitions besides the policy have entries of format 2, known by the number of the definition:
  *
@@ -78,6 +82,8 @@ struct parser {
     size_t composite_count;
     const struct index_definition **spatial_definitions;
     size_t spatial_count;
+    const struct index_vector_listed *vectors_listed;
+    size_t vector_count;
     struct document_value composites, spatial, vectors, texts; /* undefined: not given */
 };
 
@@ -117,6 +123,27 @@ const struct index_policy *index_policy_with(const struct index_policy *policy,
     with->definition_count = policy->definition_count + count;
     with->besides_count = policy->besides_count + count;
     composites_find(with, arena);
+    return with;
+}
+
+const struct index_policy *index_policy_insert(const struct index_policy *policy,
+                                               const struct index_definition *const *definitions,
+                                               size_t count, struct arena *arena)
+{
+    struct index_policy *with = ARENA_NEW(arena, struct index_policy);
+    size_t own = policy->definition_count - policy->besides_count;
+    const struct index_definition **all =
+        ARENA_ARRAY(arena, const struct index_definition *, policy->definition_count + count);
+
+    if (policy->none || !count)
+        return policy;
+    *with = *policy;
+    memcpy(all, policy->definitions, own * sizeof *all);
+    memcpy(all + own, definitions, count * sizeof *all);
+    if (policy->besides_count)
+        memcpy(all + own + count, policy->definitions + own, policy->besides_count * sizeof *all);
+    with->definitions = all;
+    with->definition_count += count;
     return with;
 }
 
@@ -389,6 +416,8 @@ static bool build(struct parser *p)
     p->policy->definition_count = 1 + p->composite_count;
     p->policy->spatial = p->spatial_definitions;
     p->policy->spatial_count = p->spatial_count;
+    p->policy->vectors = p->vectors_listed;
+    p->policy->vector_count = p->vector_count;
     composites_find(p->policy, p->arena);
     return true;
 }
@@ -404,7 +433,8 @@ static bool parse_kinds(struct parser *p, struct slice policy)
                                   &p->composite_count, p->err) &&
            index_spatial_parse(&p->spatial, p->arena, &p->spatial_definitions, &p->spatial_count,
                                p->err) &&
-           index_vectors_check(&p->vectors, p->arena, p->err) &&
+           index_vectors_parse(&p->vectors, p->arena, &p->vectors_listed, &p->vector_count,
+                               p->err) &&
            index_texts_check(&p->texts, p->arena, p->err);
 }
 

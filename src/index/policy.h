@@ -61,6 +61,31 @@ const struct index_definition *index_policy_spatial_at(const struct index_policy
 /* The common beginning of the entries of a spatial index for this path, in the arena. */
 struct slice index_spatial_prefix(const struct document_path *path, struct arena *arena);
 
+/* The same with the entries of its indexes of vectors, which containers of before have not.
+ * embeddings: the list of the container's vectorEmbeddingPolicy, which says what the vectors are;
+ * an index whose path is not in it has no entries. */
+const struct index_policy *index_policy_with_vectors(const struct index_policy *policy,
+                                                     struct slice embeddings, struct arena *arena);
+
+/* Does it list indexes of vectors? */
+bool index_policy_has_vectors(const struct index_policy *policy);
+
+/* Its index of the vectors at this path; NULL: none, or it has no entries. */
+const struct index_definition *index_policy_vector_at(const struct index_policy *policy,
+                                                      const struct document_path *path);
+
+/* Bytes of the vector, or its code, in an entry. */
+size_t index_vector_size(const struct index_vector *vector);
+
+/* How far the vector of an entry is from what is asked for; value: what stands behind the prefix.
+ * False: it is of another index. */
+bool index_vector_distance(const struct index_vector *vector, const struct search_asked *asked,
+                           struct slice value, double *ret_distance);
+
+/* Of an entry whose value is no value in an order but bytes: so many, their length first. False:
+ * that is not all there. */
+bool index_vector_length(struct slice bytes, size_t *ret_length);
+
 /* A cell as the value of an entry: its number in text, which sorts like it. */
 enum { INDEX_CELL_SIZE = 17 };
 struct document_value index_cell_value(uint64_t cell, char text[INDEX_CELL_SIZE]);

@@ -18,6 +18,7 @@ enum {
     INDEX_ESCAPE_TUPLE_HASH = 0x08,
     INDEX_ESCAPE_NUMBER = 0x09,
     INDEX_ESCAPE_CELLS = 0x0A,
+    INDEX_ESCAPE_VECTOR = 0x0B,
     INDEX_SHAPE_COUNT = 0x3F, /* values of an entry of format 2 */
     INDEX_SHAPE_MONGO = 0x40, /* they are in MongoDB's order */
     INDEX_SHAPE_PATH = 0x80,  /* a path comes before them */
@@ -87,6 +88,14 @@ struct index_tree {
     size_t node_count;
 };
 
+/* An index of vectors as a policy lists it: what the vectors are is said elsewhere. */
+struct index_vector_listed {
+    struct slice text; /* of the path, as it was written */
+    struct document_path path;
+    bool flat;
+    uint32_t code_bytes; /* at most; 0: not said */
+};
+
 struct index_policy {
     bool none;
     struct index_tree *tree;
@@ -95,6 +104,8 @@ struct index_policy {
     const struct index_definition *const *spatial; /* as listed; among the definitions once items
                                                       have their entries */
     size_t spatial_count;
+    const struct index_vector_listed *vectors; /* as listed */
+    size_t vector_count;
     const struct index_composite *composites; /* those of definitions that are such */
     size_t composite_count;
 };
@@ -146,6 +157,8 @@ struct index_walk {
     enum index_full full;
     struct index_arrays *arrays; /* arrays are noted, nothing is put; NULL: the other way round */
     bool claims;                 /* whole values are put, without the definition's prefix */
+    const uint64_t *cells;       /* of the part that has cells */
+    size_t cell_count;
     const struct index_visitor
         *visitor; /* values are shown to it, nothing is put; NULL: to nobody */
     struct index_path path;
@@ -185,6 +198,17 @@ struct document_value index_walk_collate(struct index_walk *walk,
 /* Has the item entries at all: does it meet the filter? Nothing is said once the walk is full. */
 bool index_walk_takes(struct index_walk *walk, struct slice item);
 
+/* The entries of a definition of paths; of one with cells the walk has them. */
+bool index_ordered_entries(const struct index_definition *definition, struct slice item,
+                           struct index_walk *walk, struct error *err);
+
+/* The policy with these definitions too, before those that are besides it. */
+const struct index_policy *index_policy_insert(const struct index_policy *policy,
+                                               const struct index_definition *const *definitions,
+                                               size_t count, struct arena *arena);
+
+bool index_paths_same(const struct document_path *a, const struct document_path *b);
+
 /* --- Other kinds of index, as a policy lists them -------------------------------------------- */
 
 /* Each takes the list, or undefined if there is none. ERROR_BAD_REQUEST. */
@@ -194,7 +218,8 @@ NODISCARD bool index_composites_parse(const struct document_value *list, struct 
 NODISCARD bool index_spatial_parse(const struct document_value *list, struct arena *arena,
                                    const struct index_definition ***ret_definitions,
                                    size_t *ret_count, struct error *err);
-NODISCARD bool index_vectors_check(const struct document_value *list, struct arena *arena,
+NODISCARD bool index_vectors_parse(const struct document_value *list, struct arena *arena,
+                                   const struct index_vector_listed **ret_listed, size_t *ret_count,
                                    struct error *err);
 NODISCARD bool index_texts_check(const struct document_value *list, struct arena *arena,
                                  struct error *err);

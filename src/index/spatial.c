@@ -3,7 +3,12 @@
  * Of a policy they are of format 1, with the path of the figure in each entry (policy.c): an index
  * of everything below a path has figures at many. What is no valid figure has no entry, for no
  * query that asks where something is can mean it. How large a figure may be is the business of
- * search/figure.h; making the shape of one is counted as steps of the walk. */
+ * search/figure.h; making the shape of one is counted as steps of the walk.
+ *
+ * Of a definition of MongoDB (2dsphere, 2d) they are of format 2: those of an index of paths
+ * (ordered.c) that has cells in place of the values of one part. All figures at that path, through
+ * arrays, have their cells there, whatever the other parts are; an item without any has no entry.
+ * What stands there and is no figure is refused: its index promises to know every one. */
 #include "index/policy_private.h"
 
 #include "document/bson.h"
@@ -41,7 +46,7 @@ struct slice index_spatial_prefix(const struct document_path *path, struct arena
     return arena_copy(arena, buf_slice(&prefix));
 }
 
-/* --- Entries --------------------------------------------------------------------------------- */
+/* --- Entries of a policy --------------------------------------------------------------------- */
 
 static void cell_put(struct index_walk *w, uint64_t cell)
 {
@@ -153,11 +158,174 @@ static void path_put(struct index_walk *w, const struct document_value *value, s
     w->path.mark = mark;
 }
 
-static bool spatial_entries(const struct index_definition *definition UNUSED, struct slice item,
-                            struct index_walk *w, struct error *err UNUSED)
+/* --- Of a definition ------------------------------------------------------------------------- */
+
+static bool is_position(struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.data[i] < '0' || name.data[i] > '9')
+            return false;
+    return name.len > 0;
+}
+
+static bool figures_at(const struct document_value *value, const struct index_figures *visitor)
+{
+    struct document_iter iter;
+    bool first = true;
+
+    if (value->type == DOCUMENT_NULL || value->type == DOCUMENT_UNDEFINED)
+        return true;
+    if (value->type != DOCUMENT_ARRAY)
+        return visitor->figure(visitor->self, value);
+    document_iter_init(&iter, value->document);
+    for (; document_iter_next(&iter); first = false) {
+        if (first && document_is_number(&iter.value))
+            return visitor->figure(visitor->self, value);
+        if (!visitor->figure(visitor->self, &iter.value))
+            return false;
+    }
+    return true;
+}
+
+/* As deep as the path is long. */
+static bool figures_below(const struct document_path *path, size_t at,
+                          const struct document_value *value, const struct index_figures *visitor)
+{
+    struct document_value below;
+    struct document_iter iter;
+
+    if (at == path->count)
+        return figures_at(value, visitor);
+    if (value->type == DOCUMENT_OBJECT)
+        return !document_find(value->document, path->segments[at].name, &below) ||
+               figures_below(path, at + 1, &below, visitor);
+    if (value->type != DOCUMENT_ARRAY)
+        return true;
+    if (is_position(path->segments[at].name) &&
+        document_find(value->document, path->segments[at].name, &below) &&
+        !figures_below(path, at + 1, &below, visitor))
+        return false;
+    document_iter_init(&iter, value->document);
+    while (document_iter_next(&iter))
+        if (iter.value.type == DOCUMENT_OBJECT && !figures_below(path, at, &iter.value, visitor))
+            return false;
+    return true;
+}
+
+bool index_figures_visit(const struct document_path *path, struct slice item,
+                         const struct index_figures *visitor)
 {
     struct document_value root = document_object(item);
 
+    return figures_below(path, 0, &root, visitor);
+}
+
+/* The cells of an item, so far. */
+struct gathering {
+    struct index_walk *walk;
+    struct error *err;
+    uint64_t *cells; /* in the arena of the walk */
+    size_t count, room;
+};
+
+static bool is_outside(const struct search_grid *grid, const struct search_figure *figure)
+{
+    for (size_t i = 0; i < figure->position_count; i++) {
+        const struct search_position *position = &figure->positions[i];
+
+        if (position->x < grid->x_min || position->x > grid->x_max || position->y < grid->y_min ||
+            position->y > grid->y_max)
+            return true;
+    }
+    return false;
+}
+
+/* A plane of MongoDB has points alone. */
+static bool figure_check(const struct index_spatial *spatial, const struct search_figure *figure,
+                         struct error *err)
+{
+    if (spatial->grid.surface != SEARCH_PLANE)
+        return true;
+    if (figure->position_count != 1)
+        return error_set(err, ERROR_NO_FIGURE,
+                         "Can't extract geo keys: location object expected, location array not in "
+                         "correct format");
+    return !is_outside(&spatial->grid, figure) ||
+           error_set(err, ERROR_OUTSIDE_BOX, "point not in interval of [ %g, %g ]",
+                     spatial->grid.x_min, spatial->grid.x_max);
+}
+
+static void cells_add(struct gathering *g, const uint64_t *cells, size_t count)
+{
+    if (g->count + count > g->room) {
+        uint64_t *longer;
+
+        g->room = 2 * (g->count + count);
+        longer = ARENA_ARRAY(g->walk->arena, uint64_t, g->room);
+        if (g->count)
+            memcpy(longer, g->cells, g->count * sizeof *longer);
+        g->cells = longer;
+    }
+    memcpy(g->cells + g->count, cells, count * sizeof *cells);
+    g->count += count;
+}
+
+static bool figure_gather(void *self, const struct document_value *value)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(search_shape_free) struct search_shape *shape = NULL;
+    struct gathering *g = self;
+    const struct index_spatial *spatial = g->walk->definition->spatial;
+    struct search_reason reason = {"geo element must be an array or object"};
+    uint64_t cells[SEARCH_CELLS_MAX];
+    struct search_figure figure;
+
+    index_walk_work(g->walk, index_value_work(value));
+    if (g->walk->full)
+        return false;
+    if (search_figure_read(value, &spatial->rules, arena, &figure, &reason)) {
+        if (!figure_check(spatial, &figure, g->err))
+            return false;
+        index_walk_work(g->walk, figure.position_count == 1
+                                     ? POINT_WORK
+                                     : FIGURE_WORK + figure.position_count * POSITION_WORK);
+        if (g->walk->full)
+            return false;
+        shape = search_shape_new(&figure, &reason);
+    }
+    if (!shape)
+        return error_set(g->err, ERROR_NO_FIGURE, "Can't extract geo keys: %s", reason.text);
+    cells_add(g, cells, search_shape_cells(shape, &spatial->grid, cells));
+    return true;
+}
+
+static bool definition_entries(const struct index_definition *definition, struct slice item,
+                               struct index_walk *w, struct error *err)
+{
+    struct gathering g = {.walk = w, .err = err};
+    const struct index_figures visitor = {figure_gather, &g};
+    size_t part = 0;
+
+    while (!definition->parts[part].cells)
+        part++;
+    if (!index_figures_visit(&definition->parts[part].path, item, &visitor))
+        return w->full; /* which whoever walks finds out */
+    if (!g.count)
+        return true;
+    w->cells = g.cells;
+    w->cell_count = g.count;
+    return index_ordered_entries(definition, item, w, err);
+}
+
+/* --- The kind -------------------------------------------------------------------------------- */
+
+static bool spatial_entries(const struct index_definition *definition, struct slice item,
+                            struct index_walk *w, struct error *err)
+{
+    struct document_value root = document_object(item);
+
+    if (definition->format != INDEX_FORMAT_POLICY)
+        return definition_entries(definition, item, w, err);
     index_path_init(&w->path);
     path_put(w, &root, 0);
     return true;
@@ -165,6 +333,15 @@ static bool spatial_entries(const struct index_definition *definition UNUSED, st
 
 static bool spatial_check(const struct index_definition *definition, struct error *err)
 {
+    if (definition->order != DOCUMENT_ORDER_MONGO || !definition->multikey || definition->counted)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "cells take \"multikey\" and the order \"mongo\", and arrays are not "
+                         "counted");
+    for (size_t i = 0; i < definition->part_count; i++)
+        if (definition->parts[i].hashed ||
+            (definition->parts[i].cells && definition->parts[i].descending))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "cells are ascending, and no part beside them is hashed");
     if (definition->unique != INDEX_UNIQUE_NOT)
         return error_set(err, ERROR_BAD_REQUEST, "a spatial index cannot be unique");
     if (definition->expire_after_s != INDEX_EXPIRES_NEVER)
@@ -185,22 +362,7 @@ bool index_policy_has_spatial(const struct index_policy *policy)
 const struct index_policy *index_policy_with_cells(const struct index_policy *policy,
                                                    struct arena *arena)
 {
-    struct index_policy *with = ARENA_NEW(arena, struct index_policy);
-    size_t own = policy->definition_count - policy->besides_count;
-    const struct index_definition **all = ARENA_ARRAY(
-        arena, const struct index_definition *, policy->definition_count + policy->spatial_count);
-
-    if (policy->none || !policy->spatial_count)
-        return policy;
-    *with = *policy;
-    memcpy(all, policy->definitions, own * sizeof *all);
-    memcpy(all + own, policy->spatial, policy->spatial_count * sizeof *all);
-    if (policy->besides_count)
-        memcpy(all + own + policy->spatial_count, policy->definitions + own,
-               policy->besides_count * sizeof *all);
-    with->definitions = all;
-    with->definition_count += policy->spatial_count;
-    return with;
+    return index_policy_insert(policy, policy->spatial, policy->spatial_count, arena);
 }
 
 /* Has a definition the figures at this path? */

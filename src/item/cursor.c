@@ -345,6 +345,12 @@ static bool values_length(const struct cursor_request *request, struct slice byt
 
     *ret_kept = 0;
     *ret_cut = false;
+    if (request->raw) {
+        if (!index_vector_length(bytes, ret_length))
+            return error_set(err, ERROR_STORE_CORRUPT, "bytes of an index entry are broken");
+        *ret_kept = *ret_length;
+        return true;
+    }
     for (size_t i = 0; i < request->value_count; i++) {
         uint8_t inverted[INDEX_VALUE_MAX];
         struct slice value = rest, behind;

@@ -71,6 +71,7 @@ struct cursor_request {
 
     /* Of the index; all borrowed while the cursor is used. */
     struct slice path;         /* index_path_append, or the prefix of a composite index */
+    bool raw;                  /* its values are bytes with their length (index_vector_length) */
     size_t value_count;        /* 1, or as many as the composite index has paths */
     enum document_order order; /* of its entries */
     size_t kept_count;         /* hits have so many of the values; 0: all */

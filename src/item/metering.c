@@ -124,6 +124,8 @@ int64_t metering_refused_cru(const struct error *err)
     case ERROR_TOO_LARGE:
     case ERROR_PARALLEL_ARRAYS:
     case ERROR_HASHED_ARRAY:
+    case ERROR_NO_FIGURE:
+    case ERROR_OUTSIDE_BOX:
         return cost_write_refused(0);
     default:
         return 0;

@@ -108,6 +108,7 @@ void transaction_free(struct transaction *transaction)
     if (!transaction)
         return;
     engine_snapshot_free(transaction->snapshot);
+    arena_free(transaction->overlay_arena);
     memory_free(transaction->seen);
     memory_free(transaction->entities);
     memory_free(transaction->planned);
@@ -707,9 +708,17 @@ static bool destination(struct transaction *transaction, struct transaction_seen
     return *ret_to == seen || verb_check(TRANSACTION_CREATE, seen_item(*ret_to), err);
 }
 
+static void seen_note(struct transaction_seen *seen, struct transaction_entity *entity)
+{
+    if (!seen->first)
+        seen->first = entity;
+    seen->is_shared = seen->is_shared || seen->first != entity;
+}
+
 /* The item is deleted, or has gone elsewhere already. */
 static void seen_leave(struct transaction_seen *seen, struct transaction_entity *entity)
 {
+    seen_note(seen, entity);
     seen->is_written = true;
     seen->after = SLICE_NONE;
     seen->here = NULL;
@@ -721,6 +730,7 @@ static void seen_put(struct transaction *transaction, struct transaction_seen *s
                      struct transaction_entity *entity, const struct item *before,
                      struct slice document)
 {
+    seen_note(seen, entity);
     seen->view = (struct item){.header = header_provisional(transaction, entity, before),
                                .key = seen->key,
                                .document = document};

@@ -54,11 +54,14 @@ NODISCARD bool transaction_enter(struct transaction *transaction, const struct i
  * part of it: they do not see its writes. */
 struct engine_snapshot *transaction_snapshot(const struct transaction *transaction);
 
-/* What it has planned so far, for queries that shall see it: built in the arena, and good until the
- * next write. What is handed out of the transaction before stays good. ERROR_UNIQUE_KEY: two of its
- * items clash. */
-NODISCARD bool transaction_overlay(struct transaction *transaction, struct arena *arena,
-                                   struct view_overlay **ret_overlay, struct error *err);
+/* What it has planned so far, for queries that shall see it: the transaction's own, brought up to
+ * date by each call and good until the next one. What that takes is a matter of what was written
+ * since the last, but where items own unique values, take each other's place or are over: then it
+ * is built anew. ERROR_UNIQUE_KEY: two of its items clash. */
+NODISCARD bool transaction_overlay(struct transaction *transaction,
+                                   const struct view_overlay **ret_overlay, struct error *err);
+/* What the overlay holds, besides the transaction's arena. */
+size_t transaction_overlay_bytes(const struct transaction *transaction);
 
 /* Asked before each write, with partition and item key, by whoever has more to say about it. False
  * with err: it is refused. */

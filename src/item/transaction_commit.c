@@ -3,7 +3,6 @@
 #include "item/transaction_private.h"
 
 #include "base/bytes.h"
-#include "item/view_overlay.h"
 #include "item/write_record.h"
 #include "partition/layout.h"
 #include "throughput/cost.h"
@@ -37,7 +36,8 @@ static struct write_set_change *change_add(struct transaction *transaction,
 
 /* The versions of an item that the transaction made and replaced or deleted itself. */
 static void steps_add(const struct transaction *transaction,
-                      const struct transaction_entity *entity, struct write_set_change *change)
+                      const struct transaction_entity *entity, struct arena *arena,
+                      struct write_set_change *change)
 {
     struct write_set_step *steps;
     size_t count = 0;
@@ -47,7 +47,7 @@ static void steps_add(const struct transaction *transaction,
         count++;
     if (count == 0)
         return;
-    steps = ARENA_ARRAY(transaction->arena, struct write_set_step, count);
+    steps = ARENA_ARRAY(arena, struct write_set_step, count);
     change->steps = steps;
     change->step_count = count;
     for (size_t i = transaction->planned[entity->last].before; i != NO_WRITE_BEFORE;
@@ -60,9 +60,10 @@ static void steps_add(const struct transaction *transaction,
     assert(count == 0);
 }
 
-/* What becomes of an item: it is somewhere, or deleted, perhaps before anybody else could see it.
- */
-static void entity_collect(struct transaction *transaction, struct transaction_entity *entity)
+/* It is somewhere, or deleted, perhaps before anybody else could see it. */
+struct write_set_change transaction_change_of(const struct transaction *transaction,
+                                              const struct transaction_entity *entity,
+                                              struct arena *arena)
 {
     const struct transaction_planned *last = &transaction->planned[entity->last];
     const struct transaction_seen *stored = entity->stored;
@@ -87,8 +88,15 @@ static void entity_collect(struct transaction *transaction, struct transaction_e
         change.before = &at->stored; /* what was over goes with it */
         change.before_is_over = true;
     }
-    steps_add(transaction, entity, &change);
-    entity->change = change_add(transaction, at, change);
+    steps_add(transaction, entity, arena, &change);
+    return change;
+}
+
+static void entity_collect(struct transaction *transaction, struct transaction_entity *entity)
+{
+    struct write_set_change change = transaction_change_of(transaction, entity, transaction->arena);
+
+    entity->change = change_add(transaction, transaction->planned[entity->last].seen, change);
 }
 
 /* Something stored that is over and in the way: of a unique key, or of an item that was here for a
@@ -100,7 +108,7 @@ static bool must_go(const struct transaction_seen *seen)
            !(seen->here && !seen->here->stored);
 }
 
-static void changes_collect(struct transaction *transaction, size_t places)
+void transaction_changes_collect(struct transaction *transaction, size_t places)
 {
     uint32_t ordinal = (uint32_t)transaction->planned_count;
 
@@ -442,7 +450,7 @@ static bool sections_build(struct transaction *transaction, struct error *err)
              scanned = scanned->next)
             places++;
         evicted = false;
-        changes_collect(transaction, places);
+        transaction_changes_collect(transaction, places);
         transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places + 1);
         for (size_t i = 0; i < transaction->part_count; i++) {
             struct transaction_section *section = &transaction->sections[i];
@@ -457,54 +465,6 @@ static bool sections_build(struct transaction *transaction, struct error *err)
         }
     } while (evicted);
     return true;
-}
-
-/* --- Seeing what is planned ------------------------------------------------------------------
- */
-
-static bool section_show(struct transaction_section *section, struct arena *arena, int64_t now_ms,
-                         struct view_section *ret_shown, struct error *err)
-{
-    struct commit_part part;
-
-    if (!write_set_build(section->scope, section->changes, section->change_count, arena,
-                         &section->set, &part, err))
-        return false;
-    write_set_stamp(section->set, &(struct commit_stamp){.lsn = TRANSACTION_LSN_PROVISIONAL,
-                                                         .first_number = partition_number(
-                                                             TRANSACTION_NUMBER_SOURCE, 0),
-                                                         .wall_ms = now_ms});
-    *ret_shown = view_section_of(&part, arena);
-    return true;
-}
-
-/* As the commit will build it, but in an arena that goes when something else is planned. The
- * numbers of new items count up in the order they were planned in, so that they stay the same as
- * more are planned. */
-bool transaction_overlay(struct transaction *transaction, struct arena *arena,
-                         struct view_overlay **ret_overlay, struct error *err)
-{
-    struct view_overlay *overlay = ARENA_NEW(arena, struct view_overlay);
-    struct arena *own = transaction->arena;
-    bool fine = true;
-
-    assert(transaction->snapshot);
-    transaction->arena = arena;
-    changes_collect(transaction, transaction->seen_count);
-    overlay->sections = ARENA_ARRAY(arena, struct view_section, transaction->part_count + 1);
-    for (size_t i = 0; fine && i < transaction->part_count; i++) {
-        fine = section_show(&transaction->sections[i], arena, transaction->now_ms,
-                            &overlay->sections[i], err);
-        overlay->count += fine;
-    }
-    transaction->arena = own;
-    transaction->sections = NULL;
-    transaction->part_count = 0;
-    for (size_t i = 0; i < transaction->entity_count; i++)
-        transaction->entities[i]->change = NULL;
-    if (fine)
-        *ret_overlay = overlay;
-    return fine;
 }
 
 /* --- Charging --------------------------------------------------------------------------------

@@ -39,8 +39,10 @@ struct transaction_seen {
     struct item view; /* what the transaction sees now, when written */
     struct transaction_entity
         *own; /* the item stored here, once it is written; NULL: not, or it is over */
-    struct transaction_entity *here; /* the item that is here by now, when written; NULL: none */
-    struct transaction_seen *next;   /* in its bucket */
+    struct transaction_entity *here;  /* the item that is here by now, when written; NULL: none */
+    struct transaction_entity *first; /* that was put here or deleted from here; NULL: none was */
+    bool is_shared;                   /* others were, too */
+    struct transaction_seen *next;    /* in its bucket */
 };
 
 /* One item through the transaction, under whatever id. */
@@ -49,6 +51,8 @@ struct transaction_entity {
     struct transaction_seen *at;     /* where it is by now; NULL: deleted */
     size_t last;                     /* in transaction->planned: its last write */
     struct write_set_change *change; /* at commit */
+    struct transaction_part *shown;  /* what it adds to the overlay; NULL: it is not there by itself
+                                      */
     size_t index;                    /* in transaction->entities */
 };
 
@@ -110,6 +114,12 @@ struct transaction {
     struct transaction_work work;
     const struct write_set_change *refused; /* whose unique key somebody else owns */
 
+    struct arena *overlay_arena;  /* NULL: none was built */
+    struct view_overlay *overlay; /* in it; NULL: it is to be built anew */
+    size_t overlay_writes;        /* that it shows */
+    size_t overlay_bytes;         /* when it was built */
+    bool overlay_is_apart;        /* what each item adds is known by itself */
+
     struct transaction_section *sections; /* one for each part */
     struct commit_part *parts;
     size_t part_count;
@@ -118,6 +128,15 @@ struct transaction {
     void (*done)(struct transaction *transaction, const struct error *err, void *context);
     void *context;
 };
+
+/* What becomes of an item; its versions in the arena. */
+struct write_set_change transaction_change_of(const struct transaction *transaction,
+                                              const struct transaction_entity *entity,
+                                              struct arena *arena);
+
+/* The changes of all items, in sections of their partitions, of which there are `places` at most.
+ */
+void transaction_changes_collect(struct transaction *transaction, size_t places);
 
 /* Plans that the oldest items of a bounded container go, as far as what a section adds asks for it
  * (definition.h). *evicted is set if some do that did not before: then changes are to be collected

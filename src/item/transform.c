@@ -196,7 +196,8 @@ bool transform_run(const struct item_scope *scope, struct slice position, size_t
             continue;
         if (!item_remake(scope, &item, moment, one, err)) {
             if (err->code != ERROR_BAD_REQUEST && err->code != ERROR_TOO_LARGE &&
-                err->code != ERROR_PARALLEL_ARRAYS && err->code != ERROR_HASHED_ARRAY)
+                err->code != ERROR_PARALLEL_ARRAYS && err->code != ERROR_HASHED_ARRAY &&
+                err->code != ERROR_NO_FIGURE && err->code != ERROR_OUTSIDE_BOX)
                 return false;
             step.refused = refused_by(scope, &item, one);
             step.refusal = *err;

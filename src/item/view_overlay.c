@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+enum { DELTAS_LOOSE = 64 };
+
 /* --- Sections -------------------------------------------------------------------------------- */
 
 struct placed {
@@ -23,7 +25,8 @@ struct view_section view_section_of(const struct commit_part *part, struct arena
     struct view_section section = {.partition = part->partition,
                                    .ops = ARENA_ARRAY(arena, struct engine_op, part->op_count + 1),
                                    .deltas = part->deltas,
-                                   .delta_count = part->delta_count};
+                                   .delta_count = part->delta_count,
+                                   .numbers = part->number_count};
 
     for (size_t i = 0; i < part->op_count; i++)
         placed[i] = (struct placed){&part->ops[i], i};
@@ -45,10 +48,10 @@ const struct view_section *view_overlay_find(const struct view_overlay *overlay,
     return NULL;
 }
 
-/* The first operation at or behind a key. */
-static size_t lower_bound(const struct view_section *section, struct slice key)
+/* The first operation at or behind a key, from `low` on. */
+static size_t lower_bound_from(const struct view_section *section, size_t low, struct slice key)
 {
-    size_t low = 0, high = section->op_count;
+    size_t high = section->op_count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -59,6 +62,124 @@ static size_t lower_bound(const struct view_section *section, struct slice key)
             high = middle;
     }
     return low;
+}
+
+static size_t lower_bound(const struct view_section *section, struct slice key)
+{
+    return lower_bound_from(section, 0, key);
+}
+
+void view_section_take(struct view_section *section, const struct engine_op *ops, size_t count)
+{
+    size_t kept = 0, from = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = lower_bound_from(section, from, ops[i].key);
+
+        if (at == section->op_count || section->ops[at].key.data != ops[i].key.data)
+            continue;
+        memmove(&section->ops[kept], &section->ops[from], (at - from) * sizeof *section->ops);
+        kept += at - from;
+        from = at + 1;
+    }
+    memmove(&section->ops[kept], &section->ops[from],
+            (section->op_count - from) * sizeof *section->ops);
+    section->op_count = kept + section->op_count - from;
+}
+
+static void ops_reserve(struct view_section *section, size_t more, struct arena *arena)
+{
+    struct engine_op *ops;
+
+    if (section->op_count + more <= section->op_capacity)
+        return;
+    section->op_capacity = 2 * (section->op_count + more);
+    ops = ARENA_ARRAY(arena, struct engine_op, section->op_capacity);
+    if (section->op_count)
+        memcpy(ops, section->ops, section->op_count * sizeof *ops);
+    section->ops = ops;
+}
+
+/* From the last on, each moves what is behind it, so that nothing moves twice. */
+void view_section_put(struct view_section *section, const struct engine_op *ops, size_t count,
+                      struct arena *arena)
+{
+    struct {
+        size_t op, place;
+    } *fresh = memory_alloc(memory_array_size(count + 1, sizeof *fresh));
+    size_t fresh_count = 0, place = 0, end = section->op_count, to;
+
+    ops_reserve(section, count, arena);
+    for (size_t i = 0; i < count; i++) {
+        place = lower_bound_from(section, place, ops[i].key);
+        if (place < section->op_count && slice_equal(section->ops[place].key, ops[i].key)) {
+            section->ops[place] = ops[i];
+        } else {
+            fresh[fresh_count].op = i;
+            fresh[fresh_count++].place = place;
+        }
+    }
+    section->op_count += fresh_count;
+    to = section->op_count;
+    while (fresh_count) {
+        size_t moved;
+
+        fresh_count--;
+        moved = end - fresh[fresh_count].place;
+        memmove(&section->ops[to - moved], &section->ops[fresh[fresh_count].place],
+                moved * sizeof *section->ops);
+        to -= moved + 1;
+        end -= moved;
+        section->ops[to] = ops[fresh[fresh_count].op];
+    }
+    memory_free(fresh);
+}
+
+static int delta_compare(const void *left, const void *right)
+{
+    return slice_compare(((const struct commit_delta *)left)->key,
+                         ((const struct commit_delta *)right)->key);
+}
+
+/* Those of one key become one. */
+static void deltas_merge(struct view_section *section)
+{
+    size_t kept = 0;
+
+    qsort(section->deltas, section->delta_count, sizeof *section->deltas, delta_compare);
+    for (size_t i = 0; i < section->delta_count; i++) {
+        const struct commit_delta *delta = &section->deltas[i];
+
+        if (kept && slice_equal(section->deltas[kept - 1].key, delta->key))
+            for (size_t n = 0; n < COUNTER_NUMBERS; n++)
+                section->deltas[kept - 1].amounts[n] += delta->amounts[n];
+        else
+            section->deltas[kept++] = *delta;
+    }
+    section->delta_count = section->delta_merged = kept;
+}
+
+void view_section_sum(struct view_section *section, const struct commit_delta *deltas, size_t count,
+                      bool taken, struct arena *arena)
+{
+    if (section->delta_count + count > section->delta_capacity) {
+        size_t capacity = 2 * (section->delta_count + count);
+        struct commit_delta *larger = ARENA_ARRAY(arena, struct commit_delta, capacity);
+
+        if (section->delta_count)
+            memcpy(larger, section->deltas, section->delta_count * sizeof *larger);
+        section->deltas = larger;
+        section->delta_capacity = capacity;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct commit_delta *delta = &section->deltas[section->delta_count++];
+
+        *delta = deltas[i];
+        for (size_t n = 0; taken && n < COUNTER_NUMBERS; n++)
+            delta->amounts[n] = -delta->amounts[n];
+    }
+    if (section->delta_count > 2 * section->delta_merged + DELTAS_LOOSE)
+        deltas_merge(section);
 }
 
 const struct engine_op *view_section_get(const struct view_section *section, struct slice key)

@@ -4,7 +4,8 @@
  * numbers, index entries. Readers of a partition merge them with what is stored, key by key, so
  * that every way of reading sees them: by key, by number, by any index, and as counters.
  *
- * It never changes once built; it lives in the arena it was built in. */
+ * It lives in the arena it was built in, and changes only by what is put to it and taken from it
+ * (view_section_put, view_section_take), while nobody reads. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,9 +17,11 @@
 struct view_section {
     uint32_t partition;
     struct engine_op *ops; /* by key, each key once */
-    size_t op_count;
-    const struct commit_delta *deltas;
-    size_t delta_count;
+    size_t op_count, op_capacity;
+    struct commit_delta *deltas; /* several of one key add up */
+    size_t delta_count, delta_capacity;
+    size_t delta_merged; /* were left when those of one key were made one */
+    uint32_t numbers;    /* of new items, that were given out */
 };
 
 struct view_overlay {
@@ -28,6 +31,16 @@ struct view_overlay {
 
 /* Sorts the operations of a part, of two with one key the later; in the arena. */
 struct view_section view_section_of(const struct commit_part *part, struct arena *arena);
+
+/* Takes operations out again, by key: those that are the very ones that were put, while what others
+ * have put under the same key since stays. */
+void view_section_take(struct view_section *section, const struct engine_op *ops, size_t count);
+/* Puts operations in, by key and each key once, in place of what has the same key. */
+void view_section_put(struct view_section *section, const struct engine_op *ops, size_t count,
+                      struct arena *arena);
+/* Adds to the sums, or, where taken, takes from them. */
+void view_section_sum(struct view_section *section, const struct commit_delta *deltas, size_t count,
+                      bool taken, struct arena *arena);
 
 /* NULL: nothing is planned there. */
 const struct view_section *view_overlay_find(const struct view_overlay *overlay,

@@ -122,6 +122,12 @@ NODISCARD bool migrator_carve(struct migrator *migrator, const struct container 
 NODISCARD bool migrator_reroute(struct migrator *migrator, const struct container *container,
                                 const struct definition_directory_change *edits, size_t count,
                                 struct error *err);
+/* The same, tried out: the definition it would get, and the plan, NULL where every key stays where
+ * it is; both are references. A plan without targets carries nothing: no such key was ever used. */
+NODISCARD bool migrator_reroute_plan(struct migrator *migrator, const struct container *container,
+                                     const struct definition_directory_change *edits, size_t count,
+                                     struct definition **ret_definition,
+                                     struct migration **ret_plan, struct error *err);
 
 /* Gives a container another partition key, synthetic key or strategy, under its name. Items that
  * cannot be carried are conflicts, and with any the switch waits until they are resolved.

@@ -65,8 +65,10 @@ static bool component_look(void *context, struct slice component, uint32_t from,
            (!d->carries || range_add(d, partition_lookup_range(to, component, d->arena), err));
 }
 
+/* ret_plan: it is only tried out (migration_request), and stays NULL where nothing is concerned. */
 static bool reroute_begin(struct migrator *migrator, const struct container *container,
-                          struct definition *definition, bool carries, struct error *err)
+                          struct definition *definition, bool carries, struct migration **ret_plan,
+                          struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct difference d = {.container = container, .arena = arena, .carries = carries};
@@ -76,15 +78,17 @@ static bool reroute_begin(struct migrator *migrator, const struct container *con
             definition_fields(definition)->key.lookup, component_look, &d, err))
         return false;
     if (d.data && !carries)
-        return reroute_begin(migrator, container, definition, true, err);
+        return reroute_begin(migrator, container, definition, true, ret_plan, err);
     if (d.source_count == 0)
-        return catalogue_directory_note(migrator->catalogue, container, definition, err);
+        return ret_plan ? catalogue_directory_notable(migrator->catalogue, container, err)
+                        : catalogue_directory_note(migrator->catalogue, container, definition, err);
     return migrator_begin(migrator, container,
                           &(struct migration_request){.kind = MIGRATION_REROUTE,
                                                       .sources = d.sources,
                                                       .source_count = d.source_count,
                                                       .target_count = carries ? d.source_count : 0,
-                                                      .definition = definition},
+                                                      .definition = definition,
+                                                      .ret_plan = ret_plan},
                           false, err);
 }
 
@@ -105,9 +109,10 @@ static bool limits_check(const struct container *container, const struct definit
     return true;
 }
 
-bool migrator_reroute(struct migrator *migrator, const struct container *container,
-                      const struct definition_directory_change *edits, size_t count,
-                      struct error *err)
+static bool reroute(struct migrator *migrator, const struct container *container,
+                    const struct definition_directory_change *edits, size_t count,
+                    struct definition **ret_definition, struct migration **ret_plan,
+                    struct error *err)
 {
     CLEANUP(container_unref) struct container *now = NULL;
     CLEANUP(definition_unref) struct definition *definition = NULL;
@@ -118,9 +123,29 @@ bool migrator_reroute(struct migrator *migrator, const struct container *contain
     if (container_migration(now) && migration_definition(container_migration(now)))
         return error_set(err, ERROR_BUSY, "keys of container \"%.*s\" are being placed elsewhere",
                          SLICE_ARG(container_info(now)->id));
-    return definition_directory_edit(container_definition(now), edits, count, &definition, err) &&
-           limits_check(now, definition, err) &&
-           reroute_begin(migrator, now, definition, false, err);
+    if (!definition_directory_edit(container_definition(now), edits, count, &definition, err) ||
+        !limits_check(now, definition, err) ||
+        !reroute_begin(migrator, now, definition, false, ret_plan, err))
+        return false;
+    if (ret_definition)
+        *ret_definition = TAKE(definition);
+    return true;
+}
+
+bool migrator_reroute(struct migrator *migrator, const struct container *container,
+                      const struct definition_directory_change *edits, size_t count,
+                      struct error *err)
+{
+    return reroute(migrator, container, edits, count, NULL, NULL, err);
+}
+
+bool migrator_reroute_plan(struct migrator *migrator, const struct container *container,
+                           const struct definition_directory_change *edits, size_t count,
+                           struct definition **ret_definition, struct migration **ret_plan,
+                           struct error *err)
+{
+    *ret_plan = NULL;
+    return reroute(migrator, container, edits, count, ret_definition, ret_plan, err);
 }
 
 bool migrator_supersede(struct migrator *migrator, const struct container *container,
@@ -132,5 +157,5 @@ bool migrator_supersede(struct migrator *migrator, const struct container *conta
     (void)migration_targets(migration, &targets);
     if (targets || err->code != ERROR_RANGES_BROKEN)
         return false;
-    return reroute_begin(migrator, container, migration_definition(migration), true, err);
+    return reroute_begin(migrator, container, migration_definition(migration), true, NULL, err);
 }

@@ -245,6 +245,7 @@ static void readable(evutil_socket_t fd UNUSED, short what UNUSED, void *context
 {
     struct net_connection *connection = context;
 
+    net_loop_mind_others(connection->loop);
     connection_clock(connection);
     connection->depth++;
     if (connection->write_wants_read)
@@ -262,6 +263,7 @@ static void writable(evutil_socket_t fd UNUSED, short what UNUSED, void *context
 {
     struct net_connection *connection = context;
 
+    net_loop_mind_others(connection->loop);
     connection_clock(connection);
     connection->write_blocked = false;
     if (connection->tls && connection->state == STATE_OPEN &&

@@ -17,12 +17,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "net/haste.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -58,6 +60,10 @@ struct net_loop {
     int64_t timer_fd_ms;       /* what timer_fd is set to; NET_TIMER_NEVER: nothing */
     struct net_timer **timers; /* a heap by queued_ms, the earliest first */
     size_t timer_count, timer_capacity;
+
+    int nice;       /* while it does not come first */
+    bool may_first; /* the system lets it */
+    struct net_haste haste;
 
     struct net_chunk_pool chunks;
     uint8_t *scratch;
@@ -180,26 +186,63 @@ static void loop_done(struct net_loop *loop)
     memory_free(loop->scratch);
 }
 
-struct haste {
+struct hastening {
+    struct net_loop *loop;
     int nice;
+    bool first;
     struct error *err;
     bool done;
 };
 
 static void loop_hasten(void *context)
 {
-    struct haste *haste = context;
+    struct hastening *wanted = context;
+    struct net_loop *loop = wanted->loop;
 
-    haste->done = thread_hasten(haste->nice, haste->err) && haste->done;
+    loop->nice = wanted->nice;
+    wanted->done = thread_hasten(wanted->nice, wanted->err) && wanted->done;
+    loop->may_first = wanted->done && wanted->first && thread_go_first(true, loop->nice);
+    loop->haste.first = loop->may_first;
 }
 
-bool net_loops_hasten(struct net_loops *loops, int nice, struct error *err)
+bool net_loops_hasten(struct net_loops *loops, int nice, bool first, struct error *err)
 {
-    struct haste haste = {.nice = nice, .err = err, .done = true};
+    struct hastening wanted = {.nice = nice, .first = first, .err = err, .done = true};
 
-    for (size_t i = 0; i < loops->count; i++)
-        net_loop_call(&loops->loops[i], loop_hasten, &haste);
-    return haste.done;
+    for (size_t i = 0; i < loops->count; i++) {
+        wanted.loop = &loops->loops[i];
+        net_loop_call(wanted.loop, loop_hasten, &wanted);
+    }
+    return wanted.done;
+}
+
+static int64_t coarse_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+void net_loop_mind_others(struct net_loop *loop)
+{
+    int64_t now_ms;
+
+    if (!loop->may_first)
+        return;
+    now_ms = coarse_ms();
+    if (net_haste_is_due(&loop->haste, now_ms) &&
+        net_haste_look(&loop->haste, now_ms, own_cpu_ns()) &&
+        !thread_go_first(loop->haste.first, loop->nice))
+        loop->may_first = false; /* the right was taken away */
 }
 
 size_t net_loops_count(const struct net_loops *loops)
@@ -327,6 +370,7 @@ static void tasks_take(struct net_loop *loop)
  * round, so that descriptors get their turn. */
 static void tasks_run(struct net_loop *loop)
 {
+    net_loop_mind_others(loop);
     tasks_take(loop);
     for (unsigned i = 0; i < ROUND_TASKS && loop->rows_used; i++) {
         struct net_task *task = rows_next(loop);
@@ -496,6 +540,7 @@ static void timers_due(evutil_socket_t fd UNUSED, short what UNUSED, void *conte
     int64_t now_ms = clock_monotonic_ms();
     size_t budget = loop->timer_count;
 
+    net_loop_mind_others(loop);
     loop->timer_fd_ms = NET_TIMER_NEVER;
     while (budget-- > 0 && loop->timer_count && loop->timers[0]->queued_ms <= now_ms) {
         struct net_timer *timer = loop->timers[0];

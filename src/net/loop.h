@@ -28,9 +28,10 @@ NODISCARD bool net_loops_new(size_t count, struct net_loops **ret_loops, struct 
 void net_loops_free(struct net_loops *loops);
 CLEANUP_FN(struct net_loops *, net_loops_free)
 
-/* Loops get a processor before the threads that work, with this niceness (thread_hasten).
- * ERROR_SYSTEM: the system does not permit it to one of them. */
-NODISCARD bool net_loops_hasten(struct net_loops *loops, int nice, struct error *err);
+/* Loops get a processor before the threads that work, with this niceness (thread_hasten); with
+ * first, and where the system permits that too, before everything else while they are seldom busy.
+ * ERROR_SYSTEM: the system does not permit the niceness to one of them. */
+NODISCARD bool net_loops_hasten(struct net_loops *loops, int nice, bool first, struct error *err);
 
 size_t net_loops_count(const struct net_loops *loops);
 

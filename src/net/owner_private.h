@@ -25,13 +25,14 @@ struct net_owner {
     const struct net_owners *among;       /* NULL: of no table, and so alone */
     struct net_owner *_Atomic next_found; /* in the table of owners */
     struct memory_meter memory;
+    atomic_size_t pending; /* work of it that has not begun */
 
     /* Under the lock of the workers. */
     struct net_owner *next; /* of those with work that waits */
     bool house;             /* the server itself: nothing holds it back */
     struct net_lane lanes[NET_LANES];
     unsigned lane_next;
-    size_t queued;    /* waits for a thread */
+    size_t queued;    /* waits for a thread in a lane */
     size_t running;   /* has a thread */
     size_t active;    /* and does not wait for its turn in the middle */
     size_t computing; /* and uses a processor all the time */

@@ -1,5 +1,11 @@
-/* Queues under one lock. Work that needs a worker takes longer than the lock by orders of
- * magnitude, so nothing cleverer pays.
+/* Queues under one lock, which only workers wait for. A loop that waited for it would wait for a
+ * worker that holds it and has no processor (found with strace: a millisecond and more while one
+ * account sends long texts). So work is put on a stack that takes no lock. If the lock is free, the
+ * loop sorts the stack into the queues and starts who is needed; if not, it rings for a worker that
+ * sleeps, which does so. If none sleeps, those that run do so before they end or sleep; only while
+ * another thread may be started, which is done under the lock, a loop waits for it. In each case
+ * the stack is written before the counts are read (idle, threads), and those who sleep or end write
+ * the count before they look at the stack: one of the two sees the other.
  *
  * There are far more threads than processors, for most work waits for a store. So handing out
  * threads fairly is not enough: an owner whose work computes could keep every processor busy with a
@@ -65,13 +71,18 @@ struct slot {
 
 struct net_workers {
     struct net_workers_settings settings;
+    _Atomic(struct net_work *) arrived; /* newest first; closed at the end */
+    struct net_work closed;
+    struct thread_bell work_came;
+    atomic_size_t pending; /* work that has not begun */
+    atomic_size_t idle;    /* threads that sleep, or are about to; written under the lock */
+    atomic_size_t threads; /* written under the lock */
+    atomic_uint_least64_t submitted, refused;
     struct mutex lock; /* for everything below */
-    struct condition work_came;
     struct net_owner house;
     struct net_owner *first, *last; /* owners with work that waits, in turn */
     bool stopping;
-    size_t idle;   /* threads waiting for work_came */
-    size_t called; /* of those, that were told to look */
+    size_t called; /* of those that are idle, that were told to look */
     bool watched;  /* one of them looks every LOOK_MS at whether something may begin */
     struct net_workers_metrics metrics;
     struct slot slots[]; /* settings.threads_max */
@@ -79,6 +90,7 @@ struct net_workers {
 
 static _Thread_local struct slot *current; /* of a worker's thread */
 
+static void arrived_sort(struct net_workers *workers, struct net_work *stack);
 static void worker_run(void *context);
 static void worker_start(struct net_workers *workers);
 static void worker_call(struct net_workers *workers);
@@ -108,7 +120,6 @@ struct net_workers *net_workers_new(const struct net_workers_settings *settings)
     workers->settings.alone_max = MAX(settings->alone_max, workers->settings.busy_max);
     workers->house.house = true;
     mutex_init(&workers->lock);
-    condition_init(&workers->work_came);
     for (size_t i = 0; i < settings->threads_max; i++)
         workers->slots[i].workers = workers;
     return workers;
@@ -130,14 +141,16 @@ void net_workers_free(struct net_workers *workers)
     if (!workers)
         return;
     WITH_LOCK (&workers->lock) {
+        arrived_sort(workers, atomic_exchange(&workers->arrived, &workers->closed));
+        if (workers->metrics.queued)
+            worker_call(workers); /* whoever brought it may not have had the lock yet */
         workers->stopping = true;
-        condition_broadcast(&workers->work_came);
+        thread_bell_ring(&workers->work_came, true);
     }
     for (size_t i = 0; i < workers->settings.threads_max; i++)
         if (slot_is_used(&workers->slots[i]))
             thread_join(&workers->slots[i].thread);
-    assert(!workers->metrics.queued && !workers->first);
-    condition_done(&workers->work_came);
+    assert(!workers->metrics.queued && !workers->first && !workers->pending);
     mutex_done(&workers->lock);
     memory_free(workers);
 }
@@ -229,32 +242,117 @@ static void work_append(struct net_workers *workers, struct net_owner *owner, st
     if (owner->queued++ == 0)
         owner_append(workers, owner);
     workers->metrics.queued++;
-    workers->metrics.submitted++;
+}
+
+/* Into the queues, oldest first. Under the lock. */
+static void arrived_sort(struct net_workers *workers, struct net_work *stack)
+{
+    struct net_work *oldest = NULL;
+
+    while (stack) {
+        struct net_work *next = stack->next;
+
+        stack->next = oldest;
+        oldest = stack;
+        stack = next;
+    }
+    while (oldest) {
+        struct net_work *next = oldest->next;
+
+        work_append(workers, oldest->owner ? oldest->owner : &workers->house, oldest);
+        oldest = next;
+    }
+}
+
+/* What has come without the lock. Under it; the stack is closed under it, too. */
+static void arrived_take(struct net_workers *workers)
+{
+    struct net_work *newest = atomic_load(&workers->arrived);
+
+    if (newest && newest != &workers->closed)
+        arrived_sort(workers, atomic_exchange(&workers->arrived, (struct net_work *)NULL));
+}
+
+/* False: the stack is closed. */
+static bool arrived_push(struct net_workers *workers, struct net_work *work)
+{
+    struct net_work *before = atomic_load(&workers->arrived);
+
+    do {
+        if (before == &workers->closed)
+            return false;
+        work->next = before;
+    } while (!atomic_compare_exchange_weak(&workers->arrived, &before, work));
+    return true;
+}
+
+/* One more has not begun, if that is no more than max. */
+static bool pending_add(atomic_size_t *pending, size_t max)
+{
+    if (atomic_fetch_add(pending, 1) < max)
+        return true;
+    atomic_fetch_sub(pending, 1);
+    return false;
+}
+
+static bool pending_admit(struct net_workers *workers, struct net_owner *owner, struct error *err)
+{
+    size_t max = workers->settings.queue_max;
+
+    if (!pending_add(&workers->pending, max))
+        return error_set(err, ERROR_BUSY, "%zu requests already wait for a worker", max);
+    if (owner && !pending_add(&owner->pending, most_of(max))) {
+        atomic_fetch_sub(&workers->pending, 1);
+        return error_set(err, ERROR_BUSY, "%zu requests already wait for a worker", most_of(max));
+    }
+    return true;
+}
+
+static void pending_remove(struct net_workers *workers, struct net_owner *owner)
+{
+    atomic_fetch_sub(&workers->pending, 1);
+    if (owner && !owner->house)
+        atomic_fetch_sub(&owner->pending, 1);
+}
+
+/* Work of the owner has come: it is queued, and a thread is called if it may begin. Under the lock.
+ */
+static void owner_serve(struct net_workers *workers, struct net_owner *owner)
+{
+    arrived_take(workers);
+    /* One that is on its way calls the next when it has taken its own: waking costs a loop more
+     * than all else here. */
+    if (owner->queued && !workers->called && startable(workers, owner, clock_monotonic_ms()))
+        worker_call(workers);
 }
 
 bool net_workers_submit(struct net_workers *workers, struct net_work *work, struct error *err)
 {
     struct net_owner *owner = work->owner ? work->owner : &workers->house;
-    size_t queue_max = workers->settings.queue_max;
 
     assert(!work->done || work->loop);
-    WITH_LOCK (&workers->lock) {
-        if (workers->stopping) {
-            workers->metrics.refused++;
-            return error_set(err, ERROR_SHUTTING_DOWN, "the server is stopping");
-        }
-        if (workers->metrics.queued >= queue_max ||
-            (work->owner && owner->queued >= most_of(queue_max))) {
-            workers->metrics.refused++;
-            return error_set(err, ERROR_BUSY, "%llu requests already wait for a worker",
-                             (unsigned long long)workers->metrics.queued);
-        }
-        work_append(workers, owner, work);
-        /* One that is on its way calls the next when it has taken its own: waking costs a loop
-         * more than all else here. */
-        if (!workers->called && startable(workers, owner, clock_monotonic_ms()))
-            worker_call(workers);
+    if (!pending_admit(workers, work->owner, err)) {
+        atomic_fetch_add(&workers->refused, 1);
+        return false;
     }
+    if (!arrived_push(workers, work)) {
+        pending_remove(workers, work->owner);
+        atomic_fetch_add(&workers->refused, 1);
+        return error_set(err, ERROR_SHUTTING_DOWN, "the server is stopping");
+    }
+    /* From here on it may have run, and be gone. */
+    atomic_fetch_add(&workers->submitted, 1);
+    if (!mutex_try_lock(&workers->lock)) {
+        if (atomic_load(&workers->idle)) {
+            thread_bell_ring(&workers->work_came, false);
+            return true;
+        }
+        if (atomic_load(&workers->threads) == workers->settings.threads_max)
+            return true; /* the next that is done takes it */
+        mutex_lock(&workers->lock);
+    }
+    owner_serve(workers, owner);
+    mutex_unlock(&workers->lock);
     return true;
 }
 
@@ -264,8 +362,8 @@ static void worker_call(struct net_workers *workers)
 {
     if (workers->idle > workers->called) {
         workers->called++;
-        condition_signal(&workers->work_came);
-    } else if (!workers->stopping && workers->metrics.threads < workers->settings.threads_max) {
+        thread_bell_ring(&workers->work_came, false);
+    } else if (!workers->stopping && workers->threads < workers->settings.threads_max) {
         worker_start(workers);
     }
 }
@@ -281,10 +379,20 @@ static void worker_start(struct net_workers *workers)
         if (slot->state == SLOT_ENDED)
             thread_join(&slot->thread);
         slot->state = SLOT_RUNNING;
-        workers->metrics.threads++;
+        workers->threads++;
         thread_start(&slot->thread, "worker", worker_run, slot);
         return;
     }
+}
+
+/* Has something come for a thread that is about to end? Then it stays. */
+static bool worker_goes_on(struct net_workers *workers)
+{
+    arrived_take(workers);
+    if (workers->stopping || !workers->metrics.queued)
+        return false;
+    workers->threads++;
+    return true;
 }
 
 static void worker_run(void *context)
@@ -297,16 +405,18 @@ static void worker_run(void *context)
     mutex_lock(&workers->lock);
     if (pthread_getcpuclockid(pthread_self(), &slot->clock) != 0)
         slot->clock = CLOCK_MONOTONIC; /* always gets further */
-    while (work_take(slot, &work)) {
-        workers->metrics.running++;
-        mutex_unlock(&workers->lock);
-        work_finish(work);
-        mutex_lock(&workers->lock);
-        workers->metrics.running--;
-        slot_leave(slot);
-    }
+    do {
+        while (work_take(slot, &work)) {
+            workers->metrics.running++;
+            mutex_unlock(&workers->lock);
+            work_finish(work);
+            mutex_lock(&workers->lock);
+            workers->metrics.running--;
+            slot_leave(slot);
+        }
+        workers->threads--;
+    } while (worker_goes_on(workers));
     slot->state = SLOT_ENDED;
-    workers->metrics.threads--;
     mutex_unlock(&workers->lock);
 }
 
@@ -348,6 +458,7 @@ static struct net_work *work_begin(struct slot *slot)
     work = lane->first;
     lane->first = work->next;
     workers->metrics.queued--;
+    pending_remove(workers, owner);
     if (--owner->queued)
         owner_append(workers, owner);
     owner->lane_next = (unsigned)(lane - owner->lanes + 1) % NET_LANES;
@@ -374,21 +485,29 @@ static bool more_startable(const struct net_workers *workers)
 }
 
 /* Waits until something may have changed. Work that may not begin yet is looked at again and again
- * by one thread alone, for each wake-up takes the lock that loops need. */
+ * by one thread alone. */
 static bool work_await(struct net_workers *workers, int64_t until_ms)
 {
-    bool watches = workers->metrics.queued && !workers->watched, in_time;
+    uint32_t noted = thread_bell_note(&workers->work_came);
+    bool watches, in_time = true;
 
-    workers->watched |= watches;
     workers->idle++;
-    in_time =
-        condition_wait_until(&workers->work_came, &workers->lock,
-                             watches ? MIN(until_ms, clock_monotonic_ms() + LOOK_MS) : until_ms);
+    arrived_take(workers);
+    if (!more_startable(workers)) {
+        watches = workers->metrics.queued && !workers->watched;
+        workers->watched |= watches;
+        if (watches)
+            until_ms = MIN(until_ms, clock_monotonic_ms() + LOOK_MS);
+        mutex_unlock(&workers->lock);
+        in_time = thread_bell_sleep(&workers->work_came, noted, until_ms);
+        mutex_lock(&workers->lock);
+        arrived_take(workers);
+        if (watches)
+            workers->watched = false;
+        if (workers->called)
+            workers->called--;
+    }
     workers->idle--;
-    if (workers->called)
-        workers->called--;
-    if (watches)
-        workers->watched = false;
     return in_time;
 }
 
@@ -398,6 +517,7 @@ static bool work_take(struct slot *slot, struct net_work **ret_work)
     struct net_workers *workers = slot->workers;
     int64_t until_ms = clock_monotonic_ms() + workers->settings.idle_ms;
 
+    arrived_take(workers);
     while (!(*ret_work = work_begin(slot))) {
         if (!workers->metrics.queued && workers->stopping)
             return false;
@@ -480,7 +600,7 @@ static bool has_rivals(const struct net_workers *workers, struct net_owner *owne
 {
     return owner->waiter_first ||
            (owner->queued && lane_find(workers, owner) &&
-            (workers->idle || workers->metrics.threads < workers->settings.threads_max));
+            (workers->idle || workers->threads < workers->settings.threads_max));
 }
 
 static bool may_go_on(const struct net_workers *workers, struct net_owner *owner,
@@ -609,4 +729,8 @@ void net_workers_metrics(struct net_workers *workers, struct net_workers_metrics
     WITH_LOCK (&workers->lock) {
         *ret_metrics = workers->metrics;
     }
+    ret_metrics->threads = atomic_load(&workers->threads);
+    ret_metrics->queued = atomic_load(&workers->pending);
+    ret_metrics->submitted = atomic_load(&workers->submitted);
+    ret_metrics->refused = atomic_load(&workers->refused);
 }

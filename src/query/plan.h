@@ -28,6 +28,9 @@ struct query_plan {
      * come only where the policy names the path. */
     bool order_free;
 
+    /* Items without a value of the order are left out, whichever way it goes. */
+    bool order_defined;
+
     /* The first condition of the filter is the one that says most, as far as its author knows:
      * where its index has few entries, those of others are not counted. */
     bool first_leads;

@@ -245,8 +245,9 @@ static bool said_read(struct nodes *nodes, struct error *err)
     return true;
 }
 
-/* What clients read one by one. All else is read in ranges, or kept by group commit. */
-static const char families_recalled[] = {PARTITION_FAMILY_ITEM, '\0'};
+/* What clients read one by one, and by which numbers of index entries lead there. All else is read
+ * in ranges, or kept by group commit. */
+static const char families_recalled[] = {PARTITION_FAMILY_ITEM, PARTITION_FAMILY_NUMBER, '\0'};
 
 bool nodes_open(const struct settings *settings, struct engine_claim claim, struct log *log,
                 struct nodes **ret_nodes, struct error *err)

@@ -541,7 +541,7 @@ static void loops_hasten(struct server *server)
 
     if (!nice)
         return;
-    hastened = net_loops_hasten(server->loops, nice, &err);
+    hastened = net_loops_hasten(server->loops, nice, server->settings->net_loops_first, &err);
     log_event(server->log, LOG_DEBUG, "priority of threads that serve connections",
               LOG_INT("nice", nice), LOG_TEXT("result", hastened ? "set" : err.message));
 }

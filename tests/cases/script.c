@@ -100,10 +100,12 @@ static void world_read(struct reader *reader, const struct slice *lines, size_t 
         world->document_count = count - 1;
     } else {
         if (count != 2)
-            broken(reader, "computed and policy have one line of JSON");
+            broken(reader, "computed, policy and vectors have one line of JSON");
         *world = *reader->world;
         if (slice_equal(kind, SLICE("computed")))
             world->computed = lines[1];
+        else if (slice_equal(kind, SLICE("vectors")))
+            world->vectors = lines[1];
         else
             world->policy = lines[1];
     }
@@ -223,7 +225,7 @@ static void block_read(struct reader *reader, const struct slice *lines, size_t 
     struct slice first = slice_trim(lines[0]);
 
     if (slice_equal(first, SLICE("documents")) || slice_equal(first, SLICE("computed")) ||
-        slice_equal(first, SLICE("policy"))) {
+        slice_equal(first, SLICE("policy")) || slice_equal(first, SLICE("vectors"))) {
         world_read(reader, lines, count);
         return;
     }

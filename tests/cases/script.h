@@ -17,6 +17,7 @@ struct script_world {
     size_t document_count;
     struct slice computed; /* JSON array; absent: none */
     struct slice policy;   /* JSON object; absent: the default */
+    struct slice vectors;  /* vectorEmbeddingPolicy, JSON object; absent: none */
 };
 
 struct script_case {

@@ -247,6 +247,8 @@ static struct test_space *space_of(struct ways *ways, enum way way,
         options.policy = "{\"indexingMode\":\"none\"}";
     else if (world->policy.len)
         options.policy = arena_text(arena, world->policy);
+    if (world->vectors.len)
+        options.vectors = arena_text(arena, world->vectors);
     if (!engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err)) {
         fprintf(stderr, "%s\n", err.message);
         exit(2);
@@ -410,12 +412,14 @@ bool ways_run(struct ways *ways, enum way way, const struct script_case *test, s
         parameters = ways_json(test->parameters, arena).document;
     if (test->world->computed.len)
         options.computed = ways_json(test->world->computed, arena).document;
+    if (test->world->vectors.len)
+        options.vectors = ways_json(test->world->vectors, arena).document;
     if (!sql_prepare(test->query, parameters, &options, arena, &prepared, ret_error, err))
         return false;
     if (way == WAY_REBOUND)
         rebind(test, parameters, &options, arena, &prepared);
-    if (way == WAY_SUBQUERY && prepared.plan.rest)
-        way = WAY_DOCUMENTS; /* stages are no part of a subquery */
+    if (way == WAY_SUBQUERY && (prepared.plan.rest || prepared.plan.order_defined))
+        way = WAY_DOCUMENTS; /* stages, and orders by vectors, are no part of a subquery */
     if (way == WAY_SUBQUERY ? !run_subquery(test, &prepared.plan, &collection, err)
                             : !run_pages(ways, way, test, &prepared.plan, &collection, err))
         return false;

@@ -1,6 +1,7 @@
 // A real browser for tests of the portal: Debian's chromium, headless, driven by playwright-core. One for each file of tests;
 // every test has a page of its own, and fails when its page logs an error nobody expected.
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import assert from 'node:assert/strict';
@@ -73,4 +74,14 @@ export const editorText = (page, selector) => page.locator(selector).first().eva
 export async function editorFill(page, selector, text) {
   await page.waitForFunction((one) => document.querySelector(one)?.editor, selector);
   await page.locator(selector).first().evaluate((host, value) => { host.editor.value = value; }, text);
+}
+
+// Nothing serious or critical is found by axe-core.
+let axe = null;
+export async function accessible(page, what) {
+  axe ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  // the page lets no script in from outside, the driver's own excepted
+  const found = await page.evaluate(`(() => { ${axe}; return axe.run(document, { resultTypes: ['violations'] }); })()`);
+  const grave = found.violations.filter((one) => ['serious', 'critical'].includes(one.impact));
+  assert.deepEqual(grave.map((one) => `${what}: ${one.id}: ${one.nodes.slice(0, 3).map((node) => node.target.join(' ')).join('; ')}`), []);
 }

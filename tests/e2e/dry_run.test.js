@@ -1,4 +1,4 @@
-// Splits, merges, moves and isolations tried out: the server says what would be, begins nothing, refuses what it would refuse, and
+// Splits, merges, moves, isolations and edits of directories tried out: the server says what would be, begins nothing, refuses what it would refuse, and
 // does the same when it is meant.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -114,4 +114,83 @@ test('the command line shows it, and refuses it where there is none', async (t) 
   const list = await run('list', 'shop', 'orders', '--dry-run');
   assert.equal(list.code, 2);
   assert.match(list.err, /--dry-run is for split, merge, move and isolate/);
+});
+
+// Keys of a container whose strategy is lookup: two shards in two partitions, one key listed in each.
+async function listed(t) {
+  const server = await Server.start(t, ['--dev', '--node', 'one=memory:', '--set', 'migration.pause_ms=20ms']);
+  await signed(server, 'POST', '/dbs', { headers: json, body: { id: 'shop' } });
+  const made = await signed(server, 'POST', '/dbs/shop/colls', { headers: json, body: { id: 'orders', partitionKey: { paths: ['/tenant'], kind: 'Hash', version: 2 }, orrery: { strategy: { kind: 'lookup', shards: 8, default: 0, directory: [{ key: ['a'], shard: 1 }, { key: ['b'], shard: 6 }] } } } });
+  assert.equal(made.status, 201, made.text);
+  for (const tenant of ['a', 'b', 'c'])
+    for (let n = 0; n < 5; n++)
+      assert.equal((await signed(server, 'POST', '/dbs/shop/colls/orders/docs', { headers: { ...json, 'x-ms-documentdb-partitionkey': JSON.stringify([tenant]) }, body: { id: `${tenant}${n}`, tenant } })).status, 201);
+  const [{ id }] = (await shape(server)).partitions;
+  const split = await post(server, `partitions/${id}/split`, { pieces: 2 });
+  assert.equal(split.status, 202, split.text);
+  assert.equal((await settled(server)).length, 2);
+  return server;
+}
+
+test('edits of a directory are tried out: which keys go where, what is copied, and nothing begins', async (t) => {
+  const server = await listed(t);
+  const before = await shape(server);
+  const lines = async () => (await signed(server, 'GET', `${base}/directory`)).json;
+  const [low, high] = before.partitions;
+
+  // a key with items: both partitions are copied, and what each holds then is what the dry run said
+  const directory = await lines();
+  const tried = await post(server, 'directory', { edits: [{ key: ['a'], shard: 7 }], dryRun: true });
+  assert.equal(tried.status, 200, tried.text);
+  assert.deepEqual([tried.json.dryRun, tried.json.kind, tried.json.partitions, tried.json.partitionsAfter], [true, 'reroute', 2, 2]);
+  const [moved] = tried.json.keys;
+  assert.deepEqual([moved.key, moved.shard, moved.shardAfter, moved.partitions, moved.partitionsAfter, moved.items], [['a'], 1, 7, [low.id], [high.id], 5]);
+  assert.ok(moved.bytes > 0);
+  assert.deepEqual(tried.json.sources.map((one) => one.id), [low.id, high.id]);
+  assert.equal(tried.json.items, 15);
+  assert.deepEqual(await shape(server), before);
+  assert.deepEqual(await lines(), directory);
+  assert.equal((await post(server, 'directory', { edits: [{ key: ['a'], shard: 7 }] })).status, 202);
+  const after = await settled(server);
+  assert.deepEqual(ends(after), ends(tried.json.targets));
+  assert.deepEqual(after.map((one) => one.bytes), tried.json.targets.map((one) => one.bytes));
+
+  // a key that nobody used: nothing is copied; one that stays: nothing happens but the line
+  const fresh = (await post(server, 'directory', { edits: [{ key: ['new'], shard: 5 }], dryRun: true })).json;
+  assert.deepEqual([fresh.sources, fresh.targets, fresh.items, fresh.lines, fresh.linesAfter, fresh.keys[0].shardAfter], [[], [], 0, 2, 3, 5]);
+  const stays = (await post(server, 'directory', { edits: [{ key: ['c'], shard: 0 }], dryRun: true })).json;
+  assert.deepEqual([stays.targets, stays.keys[0].shard, stays.keys[0].shardAfter, stays.keys[0].items], [[], 0, 0, 5]);
+  // a removed line follows the default
+  const removed = (await post(server, 'directory', { edits: [{ key: ['b'], shard: null }], dryRun: true })).json;
+  assert.deepEqual([removed.keys[0].shard, removed.keys[0].shardAfter, removed.linesAfter, removed.targets.length], [6, 0, 1, 2]);
+  assert.equal((await lines()).lines, 2);
+});
+
+test('edits of a directory that would be refused are refused when tried, and the command line shows them', async (t) => {
+  const server = await listed(t);
+  const before = await shape(server);
+  const refused = async (body, status, options) => {
+    const answer = await post(server, 'directory', { ...body, dryRun: true }, options);
+    assert.equal(answer.status, status, answer.text);
+    assert.deepEqual(await shape(server), before);
+  };
+  await refused({ edits: [{ key: ['a'], shard: 8 }] }, 400);
+  await refused({ edits: [{ key: ['a'], shard: 2 }, { key: ['a'], shard: 3 }] }, 400);
+  await refused({ edits: [] }, 400);
+  await refused({ edit: [{ key: ['a'], shard: 2 }] }, 400);
+  await refused({}, 400);
+  assert.equal((await post(server, 'directory', { edits: [{ key: ['a'], shard: 2 }], dryRun: 1 })).status, 400);
+  const keys = (await signed(server, 'GET', '/_orrery/accounts/default/keys')).json.keys;
+  await refused({ edits: [{ key: ['a'], shard: 2 }] }, 403, { key: keys['primary-readonly'] });
+
+  const run = (...args) => orrery(['directory', ...args, '--dev'], { env: { ORRERY_ENDPOINT: server.url } });
+  const set = await run('set', 'shop', 'orders', 'a', '7', '--dry-run');
+  assert.equal(set.code, 0, set.err);
+  assert.match(set.out, /\["a"\] +1 +7 +5 /);
+  assert.match(set.out, /reroute: 15 items would be copied, the container would have 2 physical partitions instead of 2\. Nothing was begun\./);
+  const remove = await run('remove', 'shop', 'orders', 'b', '--dry-run', '--json');
+  assert.equal(JSON.parse(remove.out).keys[0].shardAfter, 0);
+  assert.deepEqual(await shape(server), before);
+  const list = await run('list', 'shop', 'orders', '--dry-run');
+  assert.deepEqual([list.code, list.err.includes('--dry-run is for set and remove')], [2, true]);
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey } from './server.js';
-import { Wire, authenticator, client, evaluation, failure, frame, graph, opcodes, v2 } from './gremlin.js';
+import { Wire, attribute, authenticator, client, evaluation, failure, frame, graph, opcodes, v2 } from './gremlin.js';
 
 const patient = ['--set', 'gremlin.evaluation_ms=1h', '--set', 'gremlin.evaluation_ms_max=1h', '--set', 'gremlin.loops_max=1000000000'];
 const host = (server, account) => ({ headers: { Host: `${account}.localhost:${server.gremlinPort}` } });
@@ -49,6 +49,60 @@ test('giant paths, groups and results end at the limit of memory', async (t) => 
     assert.ok(status.code >= 500, `${script}: ${status.code}`);
   }
   assert.deepEqual((await wire.ask(evaluation('g.inject(1)')))[0].result.data, [1]);
+});
+
+// An account of its own with a graph whose values are far larger than the memory of a request.
+async function bigGraph(t, settings) {
+  const server = await graph(t, ['--set', 'account.by_use=true', '--set', 'partition.ru_max=100000', '--set', 'gremlin.memory_bytes_max=8M', ...settings], { throughput: '400000' });
+  const count = 4000;
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => cosmos.dispose());
+  const vertices = Array.from({ length: count }, (_, i) => ({ id: `v${i}`, label: 'n', pk: `p${i % 5}`, big: [{ id: `b${i}`, _value: `${i} ${'x'.repeat(4000)}` }] }));
+  for (let left = vertices; left.length; ) { // again where the throughput of a key was used up
+    const part = left.slice(0, 100);
+    const answers = await cosmos.database('graphs').container('g').items.bulk(part.map((resourceBody) => ({ operationType: 'Create', resourceBody })));
+    for (const { statusCode } of answers) assert.ok(statusCode === 201 || statusCode === 429, `${statusCode}`);
+    left = [...part.filter((_, i) => answers[i].statusCode === 429), ...left.slice(100)];
+  }
+  const g = await client(t, server, '3.7', { authenticator: authenticator('3.7'), path: '/' });
+  return { server, g, count };
+}
+
+test('what is one value in the end, and what steps that write have read, ends at the limit of memory; barriers go on', async (t) => {
+  const { server, g, count } = await bigGraph(t, patient);
+  const honest = await Wire.open(t, server, host(server, 'ann'));
+  const big = "g.V().values('big')";
+  let served = 0;
+  for (const script of [`${big}.fold().count(local)`, `${big}.groupCount().count(local)`, `${big}.group().count(local)`, `${big}.aggregate('x').cap('x').count(local)`,
+    `${big}.aggregate(local,'x').cap('x').count(local)`, `${big}.store('x').cap('x').count(local)`, `${big}.tree().count(local)`, `${big}.tree('x').cap('x').count(local)`,
+    `${big}.groupCount('x').cap('x').count(local)`, `${big}.group('x').cap('x').count(local)`,
+    `${big}.as('n').addV('w').property('pk', 'w').property('name', select('n'))`, `g.V().local(values('big').dedup()).fold().count(local)`,
+    `g.V().repeat(union(values('big').as('a').V(['p0','v0']), identity()).path().as('p').V(['p0','v0'])).times(3).path()`]) {
+    const attack = failure(g.submit(script));
+    const [{ status, result }] = await honest.ask(evaluation(`g.addV('n').property('n', ${served}).values('n')`));
+    assert.deepEqual([status.code, result.data], [200, [served++]], `another account, during ${script}: ${status.message}`);
+    const error = await attack;
+    assert.equal(error.statusCode, 500, `${script}: ${error.message}`);
+    assert.equal(attribute(error, 'x-ms-status-code'), 1003, `${script}: ${error.message}`);
+  }
+  assert.equal((await g.submit("g.V().hasLabel('w').count()")).first(), 0);
+  assert.deepEqual((await honest.ask(evaluation('g.V().count()')))[0].result.data, [served]);
+  for (const script of [`${big}.order().count()`, `${big}.dedup().count()`, `${big}.barrier().count()`])
+    assert.equal((await g.submit(script)).first(), count, script);
+});
+
+test('a repeat without end stops at the number of its rounds, whatever it is over', async (t) => {
+  const server = await graph(t, ['--set', 'gremlin.loops_max=50', '--set', 'gremlin.evaluation_ms=1h', '--set', 'gremlin.evaluation_ms_max=1h']);
+  const g = await client(t, server, '3.7', { authenticator: authenticator('3.7'), path: '/' });
+  await g.submit("g.addV('n').property('id','a').property('pk','p').as('a').addV('n').property('id','b').property('pk','p').as('b').addE('e').from('a').addE('e').from('b').to('a')");
+  for (const script of [forever, "g.V().repeat(both()).until(hasLabel('none'))", "g.V().repeat(out()).emit().until(constant(1).is(2)).path()",
+    "g.V().until(hasLabel('none')).repeat(both()).tree()", "g.V().repeat(out().aggregate('x')).until(hasLabel('none')).cap('x')",
+    "g.V().repeat(local(__.repeat(out()).until(hasLabel('none')))).times(2)"]) {
+    const error = await failure(g.submit(script));
+    assert.equal(error.statusCode, 500, `${script}: ${error.message}`);
+    assert.match(error.message, /50/, script);
+  }
+  assert.equal((await g.submit('g.V().repeat(both()).times(50).count()')).first() > 0, true);
 });
 
 test('what strangers send is bounded, and so are their attempts', async (t) => {

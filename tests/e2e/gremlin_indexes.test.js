@@ -1,4 +1,4 @@
-// The indexes that graphs get of their edges: what is read from their entries is what is read from the edges.
+// The indexes that graphs get of their edges and vertices: what is read from their entries is what is read from the items.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { CosmosClient } from '@azure/cosmos';
@@ -16,7 +16,7 @@ async function definition(server, name = 'g') {
 const indexes = async (server, name) => (await definition(server, name)).orrery?.indexes ?? [];
 const ready = (server, name) => server.until(async () => {
   const list = await indexes(server, name);
-  return list.length === 2 && list.every(({ state }) => state === 'ready');
+  return list.length === 3 && list.every(({ state }) => state === 'ready');
 });
 
 // Vertices with keys of several types, edges of several labels, some of them twice, a loop, and one whose target is gone.
@@ -64,7 +64,7 @@ test('answers are the same from edges and from entries, and after splits', async
   const { server, g, items } = await filled(t, ['--set', 'migration.pause_ms=20ms']);
   const before = await answers(g); // the first of them has met edges
   await ready(server);
-  assert.deepEqual((await indexes(server)).map(({ name }) => name), ['gremlin_out', 'gremlin_in']);
+  assert.deepEqual((await indexes(server)).map(({ name }) => name), ['gremlin_out', 'gremlin_in', 'gremlin_vertices']);
   assert.deepEqual(await answers(g), before);
 
   const { partitions } = (await signed(server, 'GET', '/_orrery/containers/graphs/g/partitions')).json;
@@ -117,15 +117,71 @@ test('a server that is told not to adds none', async (t) => {
   assert.deepEqual(await indexes(server), []);
 });
 
+test('an index of somebody else stays, whatever its name', async (t) => {
+  const server = await graph(t);
+  const shown = await definition(server);
+  const theirs = { name: 'gremlin_out', key: [{ path: '/name' }] };
+  const replaced = await signed(server, 'PUT', '/dbs/graphs/colls/g', { body: { ...shown, orrery: { ...shown.orrery, indexes: [theirs] } } });
+  assert.equal(replaced.status, 200, replaced.text);
+  const g = await client(t, server, '3.7', cloud());
+  await g.submit("g.addV('n').property('id','a').property('pk','p').as('a').addV('n').property('id','b').property('pk','p').addE('e').from('a')");
+  assert.deepEqual((await g.submit("g.V('a').out().id()")).toArray(), ['b']);
+  assert.deepEqual((await indexes(server)).map(({ name, key }) => [name, key.length]), [['gremlin_out', 1]]);
+});
+
+test('vertices are found without the edges between them, whatever says what an edge is', async (t) => {
+  const server = await graph(t, [], { throughput: '40000' });
+  const g = await client(t, server, '3.7', cloud());
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => cosmos.dispose());
+  const { items } = cosmos.database('graphs').container('g');
+  for (let i = 0; i < 30; i++)
+    await g.submit(`g.addV('n').property('id','v${i}').property('pk','p${i % 4}').property('k',${i})`);
+  for (let i = 0; i < 300; i++)
+    await g.submit(`g.V(['p${i % 30 % 4}','v${i % 30}']).addE('e').to(g.V(['p${(i * 7) % 30 % 4}','v${(i * 7) % 30}']))`);
+  // no edge but for `_isEdge: true`: without a label, without a key, and with an id that does not fit an entry
+  for (const item of [{ id: 'no', pk: 'p0', _isEdge: false }, { id: 'list', pk: 'p1', _isEdge: [true] }, { id: 'text', pk: 'p2', _isEdge: 'true' }, { id: 'bare' }, { id: long, pk: 'p3' }])
+    await items.create(item);
+  const questions = ["g.V().id()", "g.V().hasNot('k').id()", "g.V().has('k').id()", "g.V().has('k',neq(3)).id()", "g.V().has('k',without(3,4)).count()", "g.V().not(hasLabel('n')).id()",
+    "g.V().values('k')", "g.V().hasNot('k').count()", "g.V().count()", "g.V().limit(7).count()", "g.V().range(5,200).count()", "g.V().bothE().count()"];
+  const all = async () => {
+    const found = [];
+    for (const question of questions) found.push([...await g.submit(question)].map(String).sort());
+    return found;
+  };
+  const charge = async () => Number(attribute({ statusAttributes: (await g.submit('g.V()')).attributes }, 'x-ms-total-request-charge'));
+  const dear = await charge();
+  const before = await all();
+  assert.equal(before[0].length, 35);
+  await ready(server);
+  assert.deepEqual(await all(), before);
+  assert.ok((await charge()) < dear, 'edges are not read');
+  // what was changed since, and what a transaction has changed
+  await g.submit("g.V('v1').drop()");
+  assert.equal((await g.submit("g.V().id()")).toArray().includes('v1'), false);
+  assert.equal((await g.submit("g.addV('n').property('id','x').property('pk','p0').iterate(); g.V().has('k',3).drop().iterate(); g.V().hasNot('none').count()")).first(), 34);
+});
+
 test('the default graph is made with them', async (t) => {
   const server = await graph(t, [], { plain: true });
   const g = await client(t, server);
   await g.submit("g.addV('n').property('id','a').as('a').addV('n').property('id','b').addE('e').from('a')");
   const all = (await signed(server, 'GET', '/dbs')).json.Databases.map(({ id }) => id).filter((id) => id !== 'graphs');
   const [made] = (await signed(server, 'GET', `/dbs/${all[0]}/colls`)).json.DocumentCollections;
-  assert.deepEqual(made.orrery.indexes.map(({ name }) => name), ['gremlin_out', 'gremlin_in']);
+  assert.deepEqual(made.orrery.indexes.map(({ name }) => name), ['gremlin_out', 'gremlin_in', 'gremlin_vertices']);
   assert.deepEqual((await g.submit("g.V('a').out().id()")).toArray(), ['b']);
   assert.deepEqual((await g.submit("g.V('b').in().id()")).toArray(), ['a']);
+});
+
+test('many merge steps in one request', async (t) => {
+  const server = await graph(t, ['--set', 'gremlin.operators_max=2000'], { throughput: '40000' });
+  const g = await client(t, server, '3.7', cloud());
+  const merge = (n) => `g.mergeV([(T.label): 'n', 'pk': 'a', 'key': ${n % 40}]).iterate()`;
+  await g.submit(Array.from({ length: 300 }, (_, n) => merge(n)).join(';'));
+  assert.equal((await g.submit('g.V().count()')).first(), 40);
+  // found by what an earlier step of the same request wrote anew
+  await g.submit("g.mergeV([(T.label): 'm', 'pk': 'a', 'key': 1]).property('key', 2).iterate(); g.mergeV([(T.label): 'm', 'pk': 'a', 'key': 2]).property('seen', true).iterate()");
+  assert.deepEqual((await g.submit("g.V().hasLabel('m').values('seen')")).toArray(), [true]);
 });
 
 test('g.with() in scripts: batchSize and materializeProperties', async (t) => {

@@ -2,12 +2,12 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { BSON, MongoClient } from 'mongodb';
-import { Server } from './server.js';
+import { guest, Server } from './server.js';
 
 // A client that is closed at the end of the test.
 export async function mongoClient(t, url, options = {}) {
   const client = new MongoClient(url, { serverSelectionTimeoutMS: 15_000, ...options });
-  t.after(() => client.close());
+  guest(t, () => client.close());
   return client.connect();
 }
 

@@ -426,3 +426,50 @@ test('samplesPerSecond bounds what is recorded, and outlives a restart', async (
   const again = await started();
   assert.deepEqual((await configure(again.admin, { mode: 'off' })).oldConfiguration, { mode: 'full', samplesPerSecond: 0.001 });
 });
+
+test('$listSampledQueries shows what was sampled, to its own account', async (t) => {
+  const server = await Server.start(t, ['--dev']);
+  const client = await mongoClient(t, server.mongo);
+  const shop = client.db('shop'), admin = client.db('admin');
+  const sampled = async (options = {}) => (await admin.aggregate([{ $listSampledQueries: options }]).toArray());
+  await shop.collection('orders').insertMany([{ _id: 1, n: 1 }, { _id: 2, n: 2 }]);
+  await shop.collection('others').insertOne({ _id: 1 });
+  await shop.collection('orders').findOne({ n: 1 });
+  assert.deepEqual(await sampled(), [], 'nobody asked for samples');
+  await admin.command({ configureQueryAnalyzer: 'shop.orders', mode: 'full', samplesPerSecond: 1000 });
+  const orders = shop.collection('orders');
+  await orders.find({ n: { $gt: 1 } }, { collation: { locale: 'fr' } }).toArray();
+  await orders.findOne({ _id: 1 });
+  await orders.aggregate([{ $match: { n: 2 } }, { $group: { _id: null } }]).toArray();
+  await orders.updateMany({ n: 1 }, { $set: { seen: true } });
+  await orders.deleteOne({ n: 7 });
+  await orders.distinct('n', { n: 2 });
+  await orders.insertOne({ _id: 3 });
+  await shop.collection('others').findOne({ n: 1 });
+  const list = await sampled({ namespace: 'shop.orders' });
+  const [{ info }] = await shop.listCollections({ name: 'orders' }).toArray();
+  for (const { _id, ns, collectionUuid, expireAt } of list) {
+    assert.equal(_id.sub_type, 4);
+    assert.equal(ns, 'shop.orders');
+    assert.deepEqual(collectionUuid, info.uuid);
+    assert.ok(expireAt > new Date());
+  }
+  assert.deepEqual(list.map(({ cmdName, cmd: { filter } }) => [cmdName, filter]), [['find', { n: { $gt: 1 } }], ['find', { _id: 1 }], ['aggregate', { n: 2 }],
+    ['update', { n: 1 }], ['delete', { n: 7 }], ['distinct', { n: 2 }]]);
+  assert.deepEqual(list[0].cmd.collation, { locale: 'fr' });
+  assert.equal((await sampled()).length, list.length);
+  assert.deepEqual(await sampled({ namespace: 'shop.others' }), []);
+  await admin.command({ configureQueryAnalyzer: 'shop.orders', mode: 'off' });
+  await orders.findOne({ n: 1 });
+  assert.equal((await sampled()).length, list.length);
+  await assert.rejects(shop.aggregate([{ $listSampledQueries: {} }]).toArray(), { code: 73 });
+  await assert.rejects(orders.aggregate([{ $listSampledQueries: {} }]).toArray(), { code: 73 });
+  await assert.rejects(sampled({ nonsense: 1 }), { code: 40415 });
+  await assert.rejects(admin.aggregate([{ $listSampledQueries: 5 }]).toArray(), { code: 6876000 });
+  // a ring: the oldest make room
+  await admin.command({ configureQueryAnalyzer: 'shop.orders', mode: 'full', samplesPerSecond: 100000 });
+  for (let i = 0; i < 21; i++) await Promise.all(Array.from({ length: 50 }, (_, n) => orders.findOne({ n: 50 * i + n })));
+  assert.equal((await sampled()).length, 1000);
+  await orders.findOne({ n: 'x'.repeat(5000) });
+  assert.equal((await sampled()).length, 1000, 'what is too long is not kept');
+});

@@ -24,9 +24,13 @@ async function listed(server) {
   return json.databases.find(({ id }) => id === 'shop').containers.map(({ id }) => id).sort();
 }
 
-async function killed(server) {
+// What the client still waits for is over as well: left to itself it would look for the server for as long as it may.
+async function killed({ server, client }) {
+  const noticed = new Promise((resolve) => client.on('serverDescriptionChanged', ({ newDescription }) => newDescription.type === 'Unknown' && resolve()));
   server.process.kill('SIGKILL');
   await server.ended;
+  await noticed;
+  await client.close();
 }
 
 test('a collection of an open transaction is seen by no other client of any API before the commit', async (t) => {
@@ -69,7 +73,7 @@ test('what a transaction made and did not commit is gone after a crash, what it 
   await first.db.collection('one').insertOne({ _id: 1 }, { session: open });
   await first.db.collection('two').insertOne({ _id: 1 }, { session: open });
   await first.db.collection('there').insertOne({ _id: 2 }, { session: open });
-  await killed(first.server);
+  await killed(first);
 
   const second = await started(t, path);
   assert.deepEqual(await names(second.db), ['empty', 'kept', 'there']);
@@ -79,7 +83,7 @@ test('what a transaction made and did not commit is gone after a crash, what it 
   // the names are free
   await second.db.collection('one').insertOne({ _id: 7 });
   await second.cosmos.containers.create({ id: 'two', partitionKey: '/pk' });
-  await killed(second.server);
+  await killed(second);
   const third = await started(t, path);
   assert.deepEqual(await idsOf(third.cosmos), ['empty', 'kept', 'one', 'there', 'two']);
 });
@@ -103,7 +107,7 @@ test('two collections of one transaction, killed at any moment around its commit
     const commit = session.commitTransaction().then(() => true, () => false);
     if (round % 3 === 1) await commit;
     if (round % 3 === 2) await new Promise((resolve) => setTimeout(resolve, round));
-    await killed(server);
+    await killed({ server, client });
     await commit;
   }
   assert.ok(both + neither === 5 && both > 0);

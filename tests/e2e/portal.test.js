@@ -2,13 +2,11 @@
 import { after, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { Server, emulatorKey } from './server.js';
 import { signed } from './rest.js';
-import { closeBrowser, editorFill, editorText, go, openPage, openSignedIn, patience, shot, signInWith, skip } from './browser.js';
+import { accessible, closeBrowser, editorFill, editorText, go, openPage, openSignedIn, patience, shot, signInWith, skip } from './browser.js';
 
 after(closeBrowser);
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const json = { 'content-type': 'application/json' };
 
 async function started(t, args = []) {
@@ -27,13 +25,6 @@ async function make(server, database, container, { key = '/tenant', ru = 4000, i
     });
     assert.equal(put.status, 201, put.text);
   }
-}
-
-async function accessible(page, what) {
-  // the page lets no script in from outside, the driver's own excepted
-  const found = await page.evaluate(`(() => { ${axe}; return axe.run(document, { resultTypes: ['violations'] }); })()`);
-  const grave = found.violations.filter((one) => ['serious', 'critical'].includes(one.impact));
-  assert.deepEqual(grave.map((one) => `${what}: ${one.id}: ${one.nodes.slice(0, 3).map((node) => node.target.join(' ')).join('; ')}`), []);
 }
 
 test('a person signs in, makes a container, writes, edits and queries items', { skip }, async (t) => {

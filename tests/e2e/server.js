@@ -36,11 +36,24 @@ export function environment(extra) {
 }
 
 const running = new WeakMap(); // the servers of a test
+const guests = new WeakMap(); // how clients of a test take their leave
+
+// A client that says goodbye is heard while its server is there: left for later, some look for it for as long as they may.
+export function guest(t, leave) {
+  if (!guests.has(t)) guests.set(t, []);
+  guests.get(t).push(leave);
+  t.after(() => guestsLeave(t));
+}
+
+async function guestsLeave(t) {
+  for (const leave of guests.get(t)?.splice(0) ?? []) await leave();
+}
 
 export function scratch(t) {
   const path = mkdtempSync(join(tmpdir(), 'orrery-e2e-'));
   // what is made first is taken away first: a server that still writes there would make the directory anew
   t.after(async () => {
+    await guestsLeave(t);
     for (const server of running.get(t) ?? []) await server.stop('SIGKILL');
     rmSync(path, { recursive: true, force: true });
   });
@@ -80,7 +93,10 @@ export class Server {
     server.process.stderr.on('data', (bytes) => (server.err += bytes));
     server.ended = once(server.process, 'close').then(([code, signal]) => ({ code, signal }));
     running.set(t, [...(running.get(t) ?? []), server]);
-    t.after(() => server.process.kill('SIGKILL'));
+    t.after(async () => {
+      await guestsLeave(t);
+      server.process.kill('SIGKILL');
+    });
     await server.until(() => server.out.includes('is ready.'));
     server.readyMs = performance.now() - server.begunMs; // it listens before it says so
     server.port = Number(/REST +https?:\/\/\S+:(\d+)\//.exec(server.out)?.[1]); // NaN: off

@@ -5,7 +5,8 @@
  *     DISK_FAULTS_AT     the event (write or sync, counted from 1) at which it happens
  *     DISK_FAULTS_KIND   cut    the power goes: the process ends, and every file loses what was
  *                               written since its last sync; of that, a random part may remain,
- *                               cut anywhere or with blocks that read as zeros
+ *                               cut anywhere or with blocks that read as zeros, or, where bytes
+ *                               were written over others, as those
  *                        error  that call and all later writes and syncs fail with EIO
  *                        full   writes fail with ENOSPC, half done, from then on
  *                        slow   every sync takes 20 ms longer
@@ -33,10 +34,19 @@
 
 enum { FILES_MAX = 4096, DESCRIPTORS_MAX = 4096, BLOCK = 4096 };
 
+/* What a file had where it was written over since its last sync. */
+struct overwritten {
+    struct overwritten *older;
+    off_t at;
+    size_t len;
+    char bytes[];
+};
+
 struct file {
     char path[PATH_MAX];
-    off_t synced;    /* bytes that survive */
-    bool entry_safe; /* its directory was synced after it was made */
+    struct overwritten *overwritten; /* the newest first */
+    off_t synced;                    /* bytes that survive */
+    bool entry_safe;                 /* its directory was synced after it was made */
     bool gone;
 };
 
@@ -137,6 +147,19 @@ static void zero_some_blocks(int fd, off_t from, off_t to)
     }
 }
 
+/* Block by block what was there before comes back, or does not. */
+static void restore_some_blocks(int fd, const struct overwritten *newest)
+{
+    for (const struct overwritten *one = newest; one; one = one->older)
+        for (size_t done = 0, len; done < one->len; done += len) {
+            len = BLOCK - (size_t)(one->at + (off_t)done) % BLOCK;
+            len = len < one->len - done ? len : one->len - done;
+            if (random_step() % 2 &&
+                REAL(pwrite64)(fd, one->bytes + done, len, one->at + (off_t)done) < 0)
+                abort();
+        }
+}
+
 static void file_lose(struct file *file)
 {
     int fd = REAL(open64)(file->path, O_RDWR);
@@ -163,6 +186,7 @@ static void file_lose(struct file *file)
         if (fate == 3)
             zero_some_blocks(fd, file->synced, keep);
     }
+    restore_some_blocks(fd, file->overwritten);
     REAL(close)(fd);
 }
 
@@ -252,6 +276,40 @@ int close(int fd)
     return REAL(close)(fd);
 }
 
+/* Of what is about to be written, the part that lies within what is safe. */
+static void note_overwriting(int fd, struct file *file, size_t count, off_t at)
+{
+    struct overwritten *one;
+    ssize_t len;
+
+    if (at < 0)
+        at = lseek(fd, 0, SEEK_CUR);
+    if (at < 0 || at >= file->synced)
+        return;
+    if ((off_t)count > file->synced - at)
+        count = (size_t)(file->synced - at);
+    one = malloc(sizeof *one + count);
+    fd = REAL(open64)(file->path, O_RDONLY | O_CLOEXEC); /* ours may be open for writing alone */
+    len = one && fd >= 0 ? pread(fd, one->bytes, count, at) : -1;
+    if (len < 0)
+        abort();
+    REAL(close)(fd);
+    one->older = file->overwritten;
+    one->at = at;
+    one->len = (size_t)len;
+    file->overwritten = one;
+}
+
+static void forget_overwriting(struct file *file)
+{
+    while (file->overwritten) {
+        struct overwritten *older = file->overwritten->older;
+
+        free(file->overwritten);
+        file->overwritten = older;
+    }
+}
+
 /* Does the write, or half of it, or none, as the disk allows. */
 static ssize_t write_ours(int fd, const void *bytes, size_t count, off_t at)
 {
@@ -266,6 +324,8 @@ static ssize_t write_ours(int fd, const void *bytes, size_t count, off_t at)
             done = -1;
         }
     } else {
+        if (file_of(fd) && disk.kind == KIND_CUT)
+            note_overwriting(fd, file_of(fd), count, at);
         done = at < 0 ? REAL(write)(fd, bytes, count) : REAL(pwrite64)(fd, bytes, count, at);
     }
     pthread_mutex_unlock(&disk.lock);
@@ -298,6 +358,7 @@ static void note_sync(int fd, struct file *file)
         return;
     if (!S_ISDIR(status.st_mode)) {
         file->synced = status.st_size;
+        forget_overwriting(file);
         return;
     }
     len = strlen(file->path);

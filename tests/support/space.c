@@ -77,6 +77,17 @@ static void uniques_init(struct test_space *test, const struct test_space_option
     test->definition.unique_key_count = count;
 }
 
+static void vectors_init(struct test_space *test, const struct test_space_options *options)
+{
+    struct document_value rows;
+
+    if (!options->vectors || !document_find(document_of(test->arena, options->vectors),
+                                            SLICE("vectorEmbeddings"), &rows))
+        return;
+    test->definition.policy =
+        index_policy_with_vectors(test->definition.policy, rows.document, test->arena);
+}
+
 static void policy_init(struct test_space *test, const struct test_space_options *options)
 {
     CLEANUP(buf_done) struct buf completed;
@@ -93,6 +104,7 @@ static void policy_init(struct test_space *test, const struct test_space_options
                                  &test->definition.policy, &err),
               &err);
     test->definition.policy = index_policy_with_cells(test->definition.policy, test->arena);
+    vectors_init(test, options);
 }
 
 static void indexes_init(struct test_space *test, const struct test_space_options *options)

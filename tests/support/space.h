@@ -21,6 +21,7 @@ struct test_space_options {
     const char *paths[3];              /* of the partition key; NULL: "/pk" alone */
     const char *synthetic;             /* JSON of a synthetic key */
     const char *policy;                /* JSON of an indexing policy */
+    const char *vectors;               /* JSON of a vectorEmbeddingPolicy */
     const char *indexes[4];            /* JSON of definitions besides it */
     const char *unique_paths[4];       /* each a unique key of its own */
     enum definition_identity identity; /* "id" where nothing is said */

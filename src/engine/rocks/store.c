@@ -4,6 +4,7 @@
 #include "engine/rocks/rocks_private.h"
 
 #include "base/random.h"
+#include "engine/rocks/log_file.h"
 #include "engine/rocks/memtable.h"
 
 enum {
@@ -71,15 +72,18 @@ static void table_options_set(rocksdb_options_t *native, rocksdb_cache_t *cache)
 
 /* What the C interface has no function for goes through RocksDB's own option text. Logs in the
  * manifest: mark.c. */
-static rocksdb_options_t *options_extend(rocksdb_options_t *base, struct error *err)
+static rocksdb_options_t *options_extend(rocksdb_options_t *base, bool memory, struct error *err)
 {
-    static const char text[] = "memtable_factory=" ROCKS_MEMTABLE ";"
-                               "avoid_flush_during_recovery=true;"
-                               "track_and_verify_wals_in_manifest=true;";
+#define COMMON                                                                                     \
+    "memtable_factory=" ROCKS_MEMTABLE ";avoid_flush_during_recovery=true;"                        \
+    "track_and_verify_wals_in_manifest=true;"
+    const char *text = memory ? COMMON : COMMON "env=" ROCKS_LOG_FILES ";";
+#undef COMMON
     rocksdb_options_t *extended = rocksdb_options_create();
     char *failure = NULL;
 
     rocks_memtable_register();
+    rocks_log_files_register();
     rocksdb_get_options_from_string(base, text, extended, &failure);
     if (failure) {
         rocks_error(err, failure, "setting store options");
@@ -127,7 +131,7 @@ rocksdb_options_t *rocks_options_new(size_t write_buffer_bytes, bool memory, roc
     rocksdb_options_set_max_log_file_size(base, 1024 * 1024);
     rocksdb_options_set_keep_log_file_num(base, 2);
     table_options_set(base, cache);
-    extended = options_extend(base, err);
+    extended = options_extend(base, memory, err);
     rocksdb_options_destroy(base);
     return extended;
 }

@@ -7,7 +7,6 @@
 #include "document/bson.h"
 #include "document/json.h"
 #include "front/admin/migrations.h"
-#include "load/split_points.h"
 
 /* --- Shown ----------------------------------------------------------------------------------- */
 
@@ -182,131 +181,6 @@ bool admin_migration_begun(struct admin_call *call, const struct container *cont
     return true;
 }
 
-/* --- Tried out ------------------------------------------------------------------------------- */
-
-/* A plan, and what its sources hold. */
-struct shown {
-    const struct container *container;
-    const struct migration *plan;
-    struct container_usage all;
-};
-
-static void ends_append(struct admin_call *call, const struct shown *shown,
-                        const struct partition_span *span, double rate)
-{
-    struct buf *out = &call->body;
-
-    admin_hex(out, "minInclusive", span->min);
-    admin_hex(out, "maxExclusive", span->max);
-    admin_node(call, span->node);
-    buf_printf(out, ",\"share\":%.6f",
-               rate / (double)MAX(container_offer(shown->container)->ru, (uint64_t)1));
-}
-
-static bool sources_append(struct admin_call *call, struct shown *shown, struct error *err)
-{
-    const struct partition_map *map = container_map(shown->container);
-    size_t count, spans;
-    const struct migration_source *sources = migration_sources(shown->plan, &count);
-    const struct partition_span *first = partition_map_spans(map, &spans);
-    double *rates = ARENA_ARRAY(call->arena, double, spans);
-
-    container_rates(shown->container, map, rates);
-    BUF_APPEND(&call->body, ",\"sources\":[");
-    for (size_t i = 0; i < count; i++) {
-        const struct partition_span *span = partition_map_find_id(map, sources[i].id);
-        struct container_usage usage;
-
-        if (!span)
-            return error_set(err, ERROR_BUSY, "the container has changed meanwhile: try again");
-        if (!container_usage_partition(shown->container, span, call->arena, &usage, err))
-            return false;
-        shown->all.items += usage.items;
-        shown->all.bytes += usage.bytes;
-        buf_printf(&call->body, "%s{\"id\":\"%u\"", i ? "," : "", span->id);
-        ends_append(call, shown, span, rates[span - first]);
-        admin_number_append(&call->body, "items", usage.items);
-        admin_number_append(&call->body, "bytes", usage.bytes);
-        BUF_APPEND(&call->body, "}");
-    }
-    BUF_APPEND(&call->body, "]");
-    return true;
-}
-
-/* How many bytes of the only source each target gets; of a merge all. */
-static bool pieces_weigh(struct admin_call *call, const struct shown *shown,
-                         const struct partition_span *targets, size_t count, uint64_t *ret_bytes,
-                         struct error *err)
-{
-    struct slice bounds[MIGRATION_TARGETS_MAX];
-    const struct partition_span *source;
-    const struct migration_source *sources;
-    size_t source_count;
-
-    ret_bytes[0] = shown->all.bytes;
-    if (count < 2)
-        return true;
-    sources = migration_sources(shown->plan, &source_count);
-    source = partition_map_find_id(container_map(shown->container), sources[0].id);
-    for (size_t i = 0; i + 1 < count; i++)
-        bounds[i] = targets[i].max;
-    front_call_breathe(&call->front);
-    return split_points_bytes(shown->container, source, bounds, count - 1, ret_bytes, err);
-}
-
-static bool targets_append(struct admin_call *call, const struct shown *shown, struct error *err)
-{
-    const struct partition_map *map = migration_map(shown->plan);
-    size_t count, spans;
-    const struct partition_span *targets = migration_targets(shown->plan, &count);
-    const struct partition_span *first = partition_map_spans(map, &spans);
-    double *rates = ARENA_ARRAY(call->arena, double, spans);
-    uint64_t bytes[MIGRATION_TARGETS_MAX];
-
-    assert(count && count <= MIGRATION_TARGETS_MAX);
-    if (!pieces_weigh(call, shown, targets, count, bytes, err))
-        return false;
-    container_rates(shown->container, map, rates);
-    BUF_APPEND(&call->body, ",\"targets\":[");
-    for (size_t i = 0; i < count; i++) {
-        const struct partition_span *span = partition_map_find_id(map, targets[i].id);
-
-        buf_append_text(&call->body, i ? ",{" : "{");
-        ends_append(call, shown, span, rates[span - first]);
-        admin_number_append(&call->body, "bytes", bytes[i]);
-        BUF_APPEND(&call->body, "}");
-    }
-    BUF_APPEND(&call->body, "]");
-    return true;
-}
-
-/* What would be begun, and nothing is. */
-static bool plan_show(struct admin_call *call, const struct container *container, bool fine,
-                      struct migration *const *planned, struct error *err)
-{
-    const struct migration *plan = *planned;
-    struct shown shown = {.container = container, .plan = plan};
-    size_t before, after;
-
-    if (!fine)
-        return admin_migration_refused(err);
-    BUF_APPEND(&call->body, "{\"dryRun\":true");
-    admin_text(&call->body, "kind", slice_of_text(migration_kind_name(migration_kind(plan))));
-    if (!sources_append(call, &shown, err) || !targets_append(call, &shown, err))
-        return false;
-    (void)partition_map_spans(container_map(container), &before);
-    (void)partition_map_spans(migration_map(plan), &after);
-    admin_number_append(&call->body, "items", shown.all.items);
-    admin_number_append(&call->body, "bytes", shown.all.bytes);
-    admin_number_append(&call->body, "partitions", before);
-    admin_number_append(&call->body, "partitionsAfter", after);
-    admin_number_append(&call->body, "copyMs",
-                        (uint64_t)migrator_copy_ms(call->services->migrator, shown.all.bytes));
-    BUF_APPEND(&call->body, "}");
-    call->status = 200;
-    return true;
-}
-
 /* --- Done ------------------------------------------------------------------------------------ */
 
 bool admin_partitions_split(struct admin_call *call, struct error *err)
@@ -325,7 +199,7 @@ bool admin_partitions_split(struct admin_call *call, struct error *err)
         return error_set(err, ERROR_BAD_REQUEST, "pieces must be a whole number from 2 to %d",
                          MIGRATION_TARGETS_MAX);
     if (asked.dry_run)
-        return plan_show(
+        return admin_plan_show(
             call, container,
             migrator_split_plan(call->services->migrator, container, id, (size_t)count, &plan, err),
             &plan, err);
@@ -366,7 +240,7 @@ bool admin_partitions_merge(struct admin_call *call, struct error *err)
         !ids_read(&asked.value, ids, &count, err))
         return false;
     if (asked.dry_run)
-        return plan_show(
+        return admin_plan_show(
             call, container,
             migrator_merge_plan(call->services->migrator, container, ids, count, &plan, err), &plan,
             err);
@@ -405,7 +279,7 @@ bool admin_partitions_move(struct admin_call *call, struct error *err)
         !node_find(call, &asked.value, &node, err))
         return false;
     if (asked.dry_run)
-        return plan_show(
+        return admin_plan_show(
             call, container,
             migrator_move_plan(call->services->migrator, container, id, node, &plan, err), &plan,
             err);
@@ -435,7 +309,7 @@ bool admin_partitions_isolate(struct admin_call *call, struct error *err)
     if (!admin_key_check(call, container, &key, err))
         return false;
     if (asked.dry_run)
-        return plan_show(
+        return admin_plan_show(
             call, container,
             migrator_isolate_plan(call->services->migrator, container, &key, &plan, err), &plan,
             err);

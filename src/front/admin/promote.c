@@ -263,18 +263,21 @@ static bool dry_run(struct admin_call *call, const struct container *origin,
     const struct partition_span *span = partition_map_overlap(container_map(origin), range, &count);
     bool isolated =
         count == 1 && slice_equal(span->min, range.min) && slice_equal(span->max, range.max);
-    struct container_usage usage;
+    struct container_usage usage, of_key;
 
     if (count != 1)
         return error_set(err, ERROR_PROMOTION_UNFIT,
                          "the key is in %zu physical partitions: merge them first", count);
-    if (!container_usage_partition(origin, span, call->arena, &usage, err))
+    if (!container_usage_partition(origin, span, call->arena, &usage, err) ||
+        !container_usage_range(origin, span, range, call->arena, &of_key, err))
         return false;
     buf_printf(&call->body, "{\"dryRun\":true,\"exists\":%s,\"isolated\":%s",
                own ? "true" : "false", isolated ? "true" : "false");
     admin_text(&call->body, "partition", arena_printf(call->arena, "%u", span->id));
     admin_number_append(&call->body, "items", usage.items);
     admin_number_append(&call->body, "bytes", usage.bytes);
+    admin_number_append(&call->body, "keyItems", of_key.items);
+    admin_number_append(&call->body, "keyBytes", of_key.bytes);
     admin_number_append(&call->body, "bytesToCopy", isolated ? 0 : usage.bytes);
     BUF_APPEND(&call->body, "}");
     call->status = 200;

@@ -8,6 +8,7 @@
  * path; where some are, the order is made by sorting, for the index would leave them out. */
 #include "query/access/access_private.h"
 
+#include <math.h>
 #include <xxhash.h>
 
 struct choosing {
@@ -638,6 +639,8 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
                                     .hint = spans->request->hint.kind == QUERY_HINT_INDEX
                                                 ? spans->request->hint.name
                                                 : SLICE_NONE,
+                                    .arrays_shown = wish->counted,
+                                    .within = wish->within > 0 ? wish->within : INFINITY,
                                     .bounds = spans->request->hint.bounds};
     c.conditions = query_filter_in(filter, query_paths_order(c.space));
     /* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. */

@@ -40,6 +40,16 @@ struct query_targets query_targets_find(const struct query_request *request,
 NODISCARD bool query_targets_serve(struct query_spans *spans, struct query_targets *targets,
                                    struct arena *arena, struct error *err);
 
+/* What is asked of an index of vectors: the entries that are the most alike to a vector. Of each
+ * span come the best ones first; how many are enough is seen as rows are made of them
+ * (query_hits_taken). */
+struct query_nearest {
+    struct search_asked asked;
+    const struct index_vector *index;
+    uint64_t wanted; /* rows of a span, after which no other can be among those of the plan */
+    bool filtered;   /* not every entry makes a row */
+};
+
 /* An index and the part of it that is wanted; or several of them, any of which an item may be in
  * (a union): those are walked together by routing key and number, and an item comes once. */
 struct query_index_use {
@@ -61,9 +71,11 @@ struct query_index_use {
     /* Of a definition that has all values of its paths (definitions.c); NULL: of another. Values
      * that are given for its first parts are in the prefix. */
     const struct index_definition *definition;
+    bool within;                       /* no more of a region than query_access_wish.within */
     bool repeats;                      /* an item may have several entries: its first counts */
     const struct query_ranges *bounds; /* of each part, as bytes of rising values; none: all */
     size_t bound_count;
+    const struct query_nearest *nearest; /* of an index of vectors; NULL: of another */
     const uint64_t *arrays; /* for each part, bit n: an array stands behind so many segments */
 };
 
@@ -116,13 +128,21 @@ struct query_access_wish {
     bool number_order; /* unordered: creation order is wanted where it costs little */
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
-    bool counted; /* entries are counted in advance even where there is nothing to choose */
+    double within; /* of what the plan's order by distance asks for, as far as this; 0: all */
+    bool counted;  /* entries are counted in advance even where there is nothing to choose */
 };
 
 /* In the arena. ERROR_BAD_REQUEST: the access that the continuation goes by is no longer there. */
 NODISCARD bool query_access_choose(const struct query_plan *plan, struct query_spans *spans,
                                    const struct query_access_wish *wish, struct arena *arena,
                                    struct query_access *ret_access, struct error *err);
+
+/* The index of vectors that the order of the plan can be had from, instead of a scan; NULL: none.
+ */
+const struct query_index_use *query_vectors_use(const struct query_plan *plan,
+                                                const struct item_space *space,
+                                                const struct query_access *access,
+                                                struct arena *arena);
 
 /* Is the entry with this value, as places have it, the one that an item is taken at: the first of
  * its entries that the use walks? Scratch is the arena's. */

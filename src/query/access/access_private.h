@@ -36,7 +36,9 @@ struct query_filter {
     const struct query_targets *targets;
     struct query_through *through; /* those that somebody has asked for */
     const uint64_t *arrays;     /* INDEX_PARTS_MAX for each definition besides; NULL: not looked */
+    bool arrays_shown;          /* somebody wants to know of them, whether it matters or not */
     struct slice hint;          /* no other index than this one; data NULL: any */
+    double within;              /* of a region that the plan is ordered by, no more than this */
     struct cursor_range bounds; /* of its entries, those that are wanted; data NULL: all */
     uint64_t work;              /* that looking for indexes took, in units of evaluation */
     bool failed;                /* looking failed: */
@@ -54,6 +56,12 @@ bool query_definition_for_order(const struct item_space *space, struct query_fil
 /* All entries of a definition that a hint names. */
 bool query_definition_whole(const struct item_space *space, struct query_filter *filter,
                             struct slice name, struct query_index_use *ret_use);
+
+/* The ranges of cells that a region may be in, in the bytes of an order. False: its figure is none,
+ * so nothing is found there by whoever looks. */
+NODISCARD bool query_region_ranges(const struct query_region *region,
+                                   const struct index_spatial *spatial, enum document_order order,
+                                   struct query_filter *filter, struct query_ranges *ret_ranges);
 
 /* What spatial indexes offer. */
 void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,

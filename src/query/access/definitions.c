@@ -22,6 +22,8 @@
 #include "partition/counters.h"
 #include "partition/layout.h"
 
+#include <math.h>
+
 enum { COUNTS_MAX = 1024 };
 
 #define ARRAYS_ANYWHERE UINT64_MAX
@@ -193,7 +195,8 @@ bool query_definition_is_whole(const struct item_space *space,
 static bool is_of_kind(const struct item_space *space, const struct index_definition *definition)
 {
     return definition->multikey && definition->order == DOCUMENT_ORDER_MONGO &&
-           (definition->kind == &index_kind_ordered || definition->kind == &index_kind_wildcard) &&
+           (definition->kind == &index_kind_ordered || definition->kind == &index_kind_wildcard ||
+            definition->kind == &index_kind_spatial) &&
            definition->state == INDEX_READY && !definition->stale &&
            query_definition_is_whole(space, definition);
 }
@@ -402,6 +405,38 @@ static void prefix_take(struct using *u, size_t part, struct slice key)
         u->prefix.data[at] = (uint8_t)~u->prefix.data[at];
 }
 
+/* Nothing is gained by an index where all that has a figure is asked for. */
+static bool is_everywhere(const struct query_filter *filter,
+                          const struct query_condition *condition)
+{
+    double far = condition->region->distance;
+
+    return !isfinite(condition->region->ordered ? MIN(far, filter->within) : far);
+}
+
+/* Binds a part that has cells, by a region. */
+static bool cells_bind(struct using *u, size_t part)
+{
+    const struct query_conditions *conditions = through(u->filter, u->definition->collator, true);
+
+    for (size_t i = 0; !u->branch && i < conditions->part_count; i++) {
+        const struct query_condition *condition = &conditions->parts[i];
+
+        if (!condition->region || !condition->through || is_everywhere(u->filter, condition) ||
+            condition->region->rules.surface != u->definition->spatial->rules.surface ||
+            !path_is(&condition->path, &u->definition->parts[part].path) ||
+            !query_region_ranges(condition->region, u->definition->spatial, DOCUMENT_ORDER_MONGO,
+                                 u->filter, &u->bounds[part]))
+            continue;
+        u->use->within |= condition->region->ordered;
+        u->use->conjuncts |= condition->conjuncts;
+        u->use->exact = false;
+        u->bound = part + 1;
+        return true;
+    }
+    return false;
+}
+
 /* Binds the next part. *ret_point: by a single value, so that the one behind it can be, too. */
 static bool part_bind(struct using *u, size_t part, bool *ret_point)
 {
@@ -410,6 +445,8 @@ static bool part_bind(struct using *u, size_t part, bool *ret_point)
     bool hashed = u->definition->parts[part].hashed;
 
     *ret_point = false;
+    if (u->definition->parts[part].cells)
+        return cells_bind(u, part);
     if (!condition || shares_before(u, part))
         return false;
     ranges = condition->ranges;
@@ -477,6 +514,15 @@ static void using_end(struct using *u, size_t first, const struct query_ranges *
     buf_done(&u->prefix);
 }
 
+/* An item without a figure is not in an index of cells. */
+static bool cells_are_bound(const struct using *u)
+{
+    for (size_t i = u->bound; u->definition->spatial && i < u->definition->part_count; i++)
+        if (u->definition->parts[i].cells)
+            return false;
+    return true;
+}
+
 /* Values for the first parts, ranges for the next. */
 static bool ordered_use(struct using *u)
 {
@@ -487,7 +533,7 @@ static bool ordered_use(struct using *u)
 
     while (point && given < definition->part_count && part_bind(u, given, &point))
         given += point;
-    if (!u->bound || (definition->sparse && !u->present) ||
+    if (!u->bound || !cells_are_bound(u) || (definition->sparse && !u->present) ||
         !filter_is_implied(u->filter, definition)) {
         buf_done(&u->prefix);
         return false;
@@ -653,6 +699,26 @@ static void unions_find(const struct item_space *space, struct query_filter *fil
     }
 }
 
+/* One value of the only part: which arrays there are makes no difference, and to look for them
+ * costs as much as to find a few items. False: it is asked for something else, and they do. */
+static bool point_use(const struct item_space *space, struct query_filter *filter,
+                      const struct index_definition *definition, struct query_index_uses *uses)
+{
+    static const uint64_t anywhere[] = {ARRAYS_ANYWHERE};
+    struct query_index_use use;
+    struct using u;
+
+    if (definition->part_count != 1 || filter->arrays || filter->arrays_shown)
+        return false;
+    using_begin(&u, space, filter, definition, anywhere, &use);
+    if (!ordered_use(&u))
+        return true;
+    if (!use.single)
+        return false;
+    *query_index_use_add(uses, filter->arena) = use;
+    return true;
+}
+
 void query_definition_uses_find(const struct item_space *space, struct query_filter *filter,
                                 struct query_index_uses *uses)
 {
@@ -672,6 +738,8 @@ void query_definition_uses_find(const struct item_space *space, struct query_fil
             wildcard_uses(space, filter, list[i], uses);
             continue;
         }
+        if (point_use(space, filter, list[i], uses))
+            continue;
         using_begin(&u, space, filter, list[i], arrays_of(space, filter, i), &use);
         if (ordered_use(&u))
             *query_index_use_add(uses, filter->arena) = use;

@@ -521,7 +521,8 @@ bool query_order_check(const struct query_plan *plan, const struct query_request
     struct document_path path;
     bool elements, backwards;
 
-    if (plan->order_free || plan->query.order_count == 0) {
+    if (plan->order_free || plan->query.order_count == 0 || plan->order_defined) {
+        rules.keeps_undefined = !plan->order_defined;
         *ret_rules = rules;
         return true;
     }

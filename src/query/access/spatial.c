@@ -33,9 +33,9 @@ static const struct index_definition *spatial_at(const struct item_space *space,
     return definition;
 }
 
-/* False: the figure is none, so nothing is found there by whoever looks. */
-static bool region_ranges(const struct query_region *region, const struct index_spatial *spatial,
-                          struct query_filter *filter, struct query_ranges *ret_ranges)
+bool query_region_ranges(const struct query_region *region, const struct index_spatial *spatial,
+                         enum document_order order, struct query_filter *filter,
+                         struct query_ranges *ret_ranges)
 {
     struct arena *arena = filter->arena;
     CLEANUP(search_shape_free) struct search_shape *shape = NULL;
@@ -46,14 +46,17 @@ static bool region_ranges(const struct query_region *region, const struct index_
     struct search_reason reason;
     size_t count;
 
-    if (region->figure->type != DOCUMENT_OBJECT ||
+    if ((region->figure->type != DOCUMENT_OBJECT &&
+         !(region->rules.every_type && region->figure->type == DOCUMENT_ARRAY)) ||
         !search_figure_read(region->figure, &region->rules, arena, &figure, &reason))
         return false;
     filter->work += REGION_WORK + POSITION_WORK * figure.position_count;
     shape = search_shape_new(&figure, &reason);
     if (!shape)
         return false;
-    count = search_shape_near(shape, &spatial->grid, region->distance, cells);
+    count = search_shape_near(
+        shape, &spatial->grid,
+        region->ordered ? MIN(region->distance, filter->within) : region->distance, cells);
     list = ARENA_ARRAY(arena, struct cursor_range, count + 1);
     for (size_t i = 0; i < count; i++) {
         char first_text[INDEX_CELL_SIZE], last_text[INDEX_CELL_SIZE];
@@ -61,8 +64,8 @@ static bool region_ranges(const struct query_region *region, const struct index_
         struct document_value last = index_cell_value(cells[i].last, last_text);
         bool exact;
 
-        list[i].min = query_ranges_point(DOCUMENT_ORDER_SQL, &first, &exact, arena).list[0].min;
-        list[i].max = query_ranges_point(DOCUMENT_ORDER_SQL, &last, &exact, arena).list[0].max;
+        list[i].min = query_ranges_point(order, &first, &exact, arena).list[0].min;
+        list[i].max = query_ranges_point(order, &last, &exact, arena).list[0].max;
     }
     *ret_ranges = query_ranges_union(list, count, arena);
     return true;
@@ -86,7 +89,8 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
         if (!definition || definition->spatial->rules.surface != part->region->rules.surface)
             continue;
         regions++;
-        if (!region_ranges(part->region, definition->spatial, filter, &ranges))
+        if (!query_region_ranges(part->region, definition->spatial, DOCUMENT_ORDER_SQL, filter,
+                                 &ranges))
             continue;
         use = query_index_use_add(uses, filter->arena);
         use->prefix = index_spatial_prefix(&part->path, filter->arena);

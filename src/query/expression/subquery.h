@@ -50,6 +50,10 @@ struct query_group_key {
 struct query_order {
     const struct query_expression *expression;
     bool descending;
+    /* The expression is the distance from its figure, on its surface, and the filter implies this
+     * region: where the first rows alone are wanted, they are looked for around the figure, further
+     * and further out. NULL: it is something else. */
+    const struct query_region *near;
 };
 
 /* In the order of evaluation. A part that is not there is NULL or 0. */

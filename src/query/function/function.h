@@ -20,6 +20,16 @@ enum query_stability {
     QUERY_UNSTABLE,         /* chance, functions of the user */
 };
 
+/* Of a function that compares vectors; compilers put constants around what was written. */
+enum query_vector_argument {
+    QUERY_VECTOR_KIND, /* search_vectors_pack */
+    QUERY_VECTOR_FIRST,
+    QUERY_VECTOR_SECOND,
+    QUERY_VECTOR_BRUTE,      /* true: by no index */
+    QUERY_VECTOR_MULTIPLIER, /* of the list that a search of an index keeps */
+    QUERY_VECTOR_ARGUMENTS
+};
+
 struct query_function {
     const char *name; /* as the manual of Cosmos DB writes it */
     uint8_t arguments_min, arguments_max;
@@ -39,6 +49,7 @@ struct query_function {
     const struct query_implied *(*imply_most)(const struct query_operand *operands, size_t count,
                                               double most, const struct query_implying *implying);
     bool costly;         /* costs more than its arguments have bytes: not for event loops */
+    bool takes_vectors;  /* its arguments are those of enum query_vector_argument */
     bool takes_language; /* its first argument is the language of the path that follows, which
                             compilers put there */
     const struct query_function *in_plane; /* the same where coordinates are in a plane; NULL: it

@@ -5,6 +5,7 @@ static const struct query_function_family *const families[] = {
     &query_functions_integer, &query_functions_math,    &query_functions_regex,
     &query_functions_search,  &query_functions_set,     &query_functions_spatial,
     &query_functions_string,  &query_functions_text,    &query_functions_type,
+    &query_functions_vector,
 };
 
 /* Names are looked up when a query is compiled, a few at a time: no index is worth having. */

@@ -31,6 +31,7 @@ extern const struct query_function_family query_functions_spatial;
 extern const struct query_function_family query_functions_string;
 extern const struct query_function_family query_functions_text;
 extern const struct query_function_family query_functions_type;
+extern const struct query_function_family query_functions_vector;
 
 /* Are all of them strings? */
 static inline bool query_all_strings(const struct document_value *arguments, size_t count)

@@ -509,6 +509,14 @@ static void batch_check(struct query_hits *feed)
     }
 }
 
+void query_hits_taken(struct query_hits *feed, size_t span)
+{
+    if (feed->how.taken_span != span)
+        feed->how.taken = 0;
+    feed->how.taken_span = span;
+    feed->how.taken++;
+}
+
 void query_hits_expect(struct query_hits *feed, size_t hits)
 {
     assert(hits > 0);

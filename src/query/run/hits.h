@@ -56,6 +56,10 @@ CLEANUP_FN(struct query_hits *, query_hits_free)
 NODISCARD bool query_hits_next(struct query_hits *feed, struct query_hit *ret_hit, bool *ret_more,
                                bool *ret_held, struct error *err);
 
+/* The hit of a span became a row, or would have if better ones were not enough: of an index of
+ * vectors no more are given than are wanted. */
+void query_hits_taken(struct query_hits *feed, size_t span);
+
 /* About how many hits will still be wanted. */
 void query_hits_expect(struct query_hits *feed, size_t hits);
 

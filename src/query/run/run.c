@@ -99,6 +99,19 @@ static bool stream_take(struct query_run_state *run, bool *ret_stop, struct erro
     return true;
 }
 
+bool query_run_again(struct query_run_state *run, struct error *err)
+{
+    run->hits = run->looked_at = 0;
+    query_hits_free(TAKE(run->feed));
+    query_ahead_free(run->ahead);
+    ahead_make(run);
+    run->judged = false;
+    if (!access_choose(run, err))
+        return false;
+    feed_open(run);
+    return true;
+}
+
 /* The index cannot tell apart the values that come next: what is behind this place is sorted, and
  * the page goes on with it. To leave that to the next page would be to send it a continuation
  * without knowing whether there is a row. If it cannot be done now and rows were given, it is left
@@ -113,14 +126,8 @@ static bool stream_sort(struct query_run_state *run, bool *ret_more, struct erro
     at.place.cut = at.place.key.len >= INDEX_VALUE_MAX;
     run->from = run->at = at;
     run->mode = QUERY_MODE_SORT;
-    run->hits = run->looked_at = 0;
-    query_hits_free(TAKE(run->feed));
-    query_ahead_free(run->ahead);
-    ahead_make(run);
-    run->judged = false;
-    if (!access_choose(run, err))
+    if (!query_run_again(run, err))
         return false;
-    feed_open(run);
     if (query_spool_run(run, ret_more, err))
         return true;
     if (!rows || run->output.rows > rows || err->code == ERROR_COLD)
@@ -720,6 +727,19 @@ static bool is_beyond_index(const struct query_run_state *run)
            run->from.place.key.len > INDEX_VALUE_MAX;
 }
 
+/* An order by vectors is had from their index where all items would be read. */
+static void vectors_choose(struct query_run_state *run)
+{
+    const struct query_index_use *use =
+        query_vectors_use(run->plan, run->request->space, &run->access, run->arena);
+
+    if (!use)
+        return;
+    run->access.kind = QUERY_ACCESS_INDEX;
+    run->access.index = use;
+    run->access.exact = run->plan->query.filter == NULL;
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM, known = true;
@@ -731,6 +751,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
                    run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
+        .within = run->within,
         .counted = run->request->explain,
     };
 
@@ -738,6 +759,8 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err) ||
         !query_work(&run->context, run->access.work, err))
         return false;
+    if (run->mode == QUERY_MODE_SORT && run->plan->order_defined)
+        vectors_choose(run);
     if (!run->request->continuation.len && !run->request->is_short)
         indexes_tell(run);
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);
@@ -913,6 +936,7 @@ static bool run_container(struct query_run_state *run, bool *ret_more, uint64_t 
      * MongoDB's languages a number's type is seen in the result, and entries do not have it. */
     if (!run->ahead && !collects(run->plan) && run->plan->order == DOCUMENT_ORDER_SQL)
         run->cover = query_cover_find(run->plan, run->arena);
+    query_rings_begin(run);
     if (!access_choose(run, err))
         return false;
     if (run->request->is_short && !access_is_short(run))

@@ -55,6 +55,7 @@ struct query_run_state {
 
     struct query_spill_budget *spill; /* of the page; borrowed; NULL: nothing is spilled */
 
+    double within;  /* an order by distance: nothing is looked for further out; 0: everywhere */
     bool by_number; /* sorting: in order of creation, whatever the routing keys */
 
     struct query_output output; /* full: from here on the next row is only looked for */
@@ -144,6 +145,12 @@ NODISCARD bool query_order_key(struct query_run_state *run, bool cut, struct buf
 
 /* Do values of the plan's order count only as far as an index has them? */
 bool query_order_is_cut(const struct query_plan *plan);
+
+/* How far out an order by distance looks to begin with. */
+void query_rings_begin(struct query_run_state *run);
+
+/* Chooses the access once more, for a mode or a distance that has changed, and begins anew. */
+NODISCARD bool query_run_again(struct query_run_state *run, struct error *err);
 
 /* Group, distinct and sort: fills a spool, or takes it from the cache, and gives from it.
  * *ret_more: a continuation is needed. */

@@ -2,7 +2,14 @@
  *
  * A group and a distinct value are known by the bytes of their key, or by a hash of it if they are
  * long, and are given in the order of those bytes; so a later page knows what was given before.
- * Where DISTINCT meets an order, a value is given at the smallest place it occurs at. */
+ * Where DISTINCT meets an order, a value is given at the smallest place it occurs at.
+ *
+ * The first rows by distance are looked for around the figure: all that lies within a distance is
+ * read, and if that is too few rows, all within five times of it, and so forth. What was read
+ * before is read again, which with such steps is a small part of it. A row that was found further
+ * out does not count, for others as far away were not looked for. Rings that leave out what is
+ * within would read each item once, but the spool of each would have to be kept beside the others,
+ * and the limits of a page to know of several. */
 #include "query/run/run_private.h"
 
 #include "query/spool/spill.h"
@@ -18,6 +25,8 @@ struct spooling {
     struct buf key, identity, keys;
     struct query_spool_row *last; /* the group of the row before */
     bool order_of_value;          /* equal rows have equal order keys */
+    struct buf far;               /* an order by distance: the key of as far as was looked; or "" */
+    uint64_t within;              /* rows that are no further away */
 };
 
 static void spooling_init(struct spooling *s)
@@ -26,6 +35,7 @@ static void spooling_init(struct spooling *s)
     buf_init(&s->key, BUF_DEFAULT_MAX);
     buf_init(&s->identity, BUF_DEFAULT_MAX);
     buf_init(&s->keys, BUF_DEFAULT_MAX);
+    buf_init(&s->far, BUF_DEFAULT_MAX);
 }
 
 static void spooling_done(struct spooling *s)
@@ -34,6 +44,7 @@ static void spooling_done(struct spooling *s)
     buf_done(&s->key);
     buf_done(&s->identity);
     buf_done(&s->keys);
+    buf_done(&s->far);
 }
 CLEANUP_VALUE_FN(struct spooling, spooling_done)
 
@@ -234,6 +245,13 @@ static bool is_order_of_value(const struct query_plan *plan)
 
 /* --- Sorting --------------------------------------------------------------------------------- */
 
+/* A hit counts by its first row. */
+static void sort_taken(struct query_run_state *run)
+{
+    if (run->feed && run->row <= 1)
+        query_hits_taken(run->feed, run->hit->span);
+}
+
 static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
 {
     struct spooling *s = run->taking;
@@ -246,12 +264,18 @@ static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct
     if (!query_order_key(run, query_order_is_cut(run->plan), &s->key, &kept, err))
         return false;
     place.key = buf_slice(&s->key);
-    if (!kept || is_given(run, &place) || !query_spool_wants(s->spool, &place))
+    s->within += kept && s->far.len && slice_compare(place.key, buf_slice(&s->far)) <= 0;
+    if (!kept)
         return true;
+    if (is_given(run, &place) || !query_spool_wants(s->spool, &place)) {
+        sort_taken(run);
+        return true;
+    }
     if (!query_evaluate(run->plan->query.select, &run->context, &value, err))
         return false;
     if (!query_value_shows(&value))
         return true;
+    sort_taken(run);
     return query_spool_add(s->spool, &place, SLICE_NONE, &value, false, &row, err);
 }
 
@@ -336,6 +360,7 @@ static void *part_open(struct query_run_state *part, size_t part_count)
 
     spooling_init(s);
     s->order_of_value = whole->order_of_value;
+    buf_append_slice(&s->far, buf_slice(&whole->far));
     options = options_of(part, s);
     options.bytes_max = (options.bytes_max ? options.bytes_max : MEMORY_DEFAULT) / part_count;
     options.context = &part->context;
@@ -345,6 +370,7 @@ static void *part_open(struct query_run_state *part, size_t part_count)
 
 static bool part_merge(void *whole, void *part, struct error *err)
 {
+    ((struct spooling *)whole)->within += ((struct spooling *)part)->within;
     return query_spool_merge(((struct spooling *)whole)->spool, ((struct spooling *)part)->spool,
                              err);
 }
@@ -386,6 +412,59 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
     return run->mode != QUERY_MODE_GROUP || !run->plan->query.distinct ||
            groups_to_rows(run, s, err);
 }
+
+/* --- By distance ------------------------------------------------------------------------------ */
+
+enum { RING_ROWS_MAX = 1000, RING_STEP = 5, RING_FIRST_M = 100, RING_FIRST_PART = 1 << 16 };
+
+#define RING_EVERYWHERE 8e6 /* metres; beyond, an index leads to most of what there is */
+
+void query_rings_begin(struct query_run_state *run)
+{
+    const struct query_subquery *query = &run->plan->query;
+    const struct query_region *near = query->order_count == 1 ? query->order[0].near : NULL;
+    uint64_t limit = run->at.limit, offset = run->at.offset;
+
+    run->within = 0;
+    if (!near || run->mode != QUERY_MODE_SORT || run->from.begun || query->order[0].descending ||
+        limit > RING_ROWS_MAX || offset > RING_ROWS_MAX - limit)
+        return;
+    run->within = near->rules.surface == SEARCH_EARTH ? RING_FIRST_M : 360.0 / RING_FIRST_PART;
+}
+
+/* Were others looked for as well, as far away as the last row that is wanted? */
+static bool is_near_enough(const struct query_run_state *run, const struct spooling *s)
+{
+    const struct query_index_use *index = run->access.index;
+
+    return run->within <= 0 || run->access.kind != QUERY_ACCESS_INDEX || !index->within ||
+           run->within >= run->plan->query.order[0].near->distance ||
+           s->within >= MAX(run->at.limit + run->at.offset, (uint64_t)1);
+}
+
+static bool rings_fill(struct query_run_state *run, struct spooling *s, struct error *err)
+{
+    for (;;) {
+        struct document_value far = document_double(run->within);
+
+        buf_clear(&s->far);
+        s->within = 0;
+        if (run->within > 0)
+            document_key_append(run->plan->order, &far, &s->far);
+        if (!spool_fill(run, s, err))
+            return false;
+        if (is_near_enough(run, s))
+            return true;
+        query_spool_free(TAKE(s->spool));
+        run->within *= RING_STEP;
+        if (run->within > RING_EVERYWHERE)
+            run->within = 0;
+        if (!query_run_again(run, err))
+            return false;
+    }
+}
+
+/* --- Giving ---------------------------------------------------------------------------------- */
 
 /* Passes over rows that were given before, and groups that give none, up to the next row. */
 static bool rows_look(struct query_run_state *run, struct spooling *s, struct error *err)
@@ -459,7 +538,7 @@ bool query_spool_run(struct query_run_state *run, bool *ret_more, struct error *
     if (run->from.cached && cache)
         s.spool = query_cache_take(cache, result_print(run), run->from.cached);
     run->at.cached = 0;
-    if (!s.spool && !spool_fill(run, &s, err))
+    if (!s.spool && !rings_fill(run, &s, err))
         return false;
     if (!rows_give(run, &s, err))
         return false;

@@ -13,13 +13,16 @@
  * were given, and if there are more, the range is walked again. */
 #include "query/run/stream.h"
 
+#include "query/run/nearest.h"
+
 #include <stdlib.h>
 
 enum {
     STEPS_BEFORE_SEEK = 4,
     TIES_MAX = 1024,
-    TIES_PER_ENTRY = 32,       /* entries that are only put in order, for the price of one */
-    TIES_BETWEEN_LOOKS = 4096, /* at clock and client */
+    TIES_PER_ENTRY = 32,         /* entries that are only put in order, for the price of one */
+    TIES_BETWEEN_LOOKS = 4096,   /* at clock and client */
+    NEAR_BYTES_PER_ENTRY = 1024, /* of vectors that are only compared, for the price of one */
 };
 
 /* --- Order ----------------------------------------------------------------------------------- */
@@ -52,6 +55,7 @@ static void ties_clear(struct query_stream *stream)
 
 void query_stream_free(struct query_stream *stream)
 {
+    query_near_free(stream->near);
     ties_clear(stream);
     memory_free(stream->ties);
     buf_done(&stream->tie_value);
@@ -438,6 +442,76 @@ static bool gathered_next(const struct query_streaming *how, struct query_stream
     }
 }
 
+/* --- The most alike -------------------------------------------------------------------------- */
+
+/* Vectors are passed over for less than an entry costs that leads to an item. */
+static void near_charge(const struct query_streaming *how, struct query_stream *stream)
+{
+    uint64_t walked = cursor_entries(stream->cursor) - stream->counted;
+    size_t size = index_vector_size(stream->use->nearest->index);
+
+    stream->passed += walked * size;
+    stream->counted += walked;
+    how->spans->list[stream->span].cost.index_entries += stream->passed / NEAR_BYTES_PER_ENTRY;
+    stream->passed %= NEAR_BYTES_PER_ENTRY;
+}
+
+/* Walks on: to the end, or to the next entry that is given at once. */
+static bool near_walk(const struct query_streaming *how, struct query_stream *stream, bool *ret_now,
+                      struct error *err)
+{
+    struct cursor_hit hit;
+    uint64_t walked = 0;
+    bool more;
+
+    for (*ret_now = false; !*ret_now;) {
+        if (!cursor_next(stream->cursor, &hit, &more, err))
+            return false;
+        if (!more)
+            break;
+        if (++walked % TIES_BETWEEN_LOOKS == 0 && !walk_may_go_on(how, err))
+            return false;
+        query_near_take(stream->near, &hit, ret_now);
+    }
+    if (*ret_now)
+        place_set(how, stream, &hit);
+    near_charge(how, stream);
+    return true;
+}
+
+static bool near_next(const struct query_streaming *how, struct query_stream *stream,
+                      struct error *err)
+{
+    uint64_t taken = how->taken_span == stream->span ? how->taken : 0;
+    struct cursor_hit hit = {0};
+    bool streams = stream->near && query_near_streams(stream->near);
+
+    if (!stream->near)
+        stream->near = query_near_new(stream->use->nearest);
+    stream->has = true;
+    if (streams)
+        return near_walk(how, stream, &stream->has, err);
+    if (stream->use->nearest->filtered && taken >= stream->use->nearest->wanted) {
+        stream->has = false;
+        return true;
+    }
+    while (!query_near_next(stream->near, &hit.number, &hit.key)) {
+        if (!query_near_wants_walk(stream->near, taken)) {
+            stream->has = false;
+            return true;
+        }
+        if (!cursor_begin(how, stream, err) || !near_walk(how, stream, &stream->has, err))
+            return false;
+        if (query_near_streams(stream->near))
+            return true;
+        stream->has = true;
+        query_near_sort(stream->near);
+    }
+    place_set(how, stream, &hit);
+    how->spans->list[stream->span].cost.index_entries++;
+    return true;
+}
+
 /* --- Walking --------------------------------------------------------------------------------- */
 
 /* An item that comes with its bytes. */
@@ -460,6 +534,8 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
         return point_next(how, stream, err);
     if (stream->tied)
         return tied_next(how, stream, err);
+    if (stream->use && stream->use->nearest)
+        return near_next(how, stream, err);
     if (stream->use && stream->use->gathered)
         return gathered_next(how, stream, err);
     do {
@@ -548,6 +624,7 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
     if (use) {
         request.backwards = how->access->backwards;
         request.path = use->prefix;
+        request.raw = use->nearest != NULL;
         request.value_count = use->value_count;
         request.kept_count = use->kept_count;
         request.descending = use->descending;

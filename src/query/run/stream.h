@@ -10,6 +10,8 @@ struct query_streaming {
     struct query_position from; /* hits begin behind it */
     bool by_number;             /* places are numbers alone */
     bool by_key;                /* places are item keys; hits come with their item */
+    size_t taken_span;          /* where hits became rows last, */
+    uint64_t taken;             /* and how many of them: query_hits_taken */
     bool ties;                  /* places are values and numbers: equal values come by number */
 };
 
@@ -37,6 +39,8 @@ struct query_stream {
     struct buf bytes;    /* of the place and the item key */
     struct slice key;    /* item key */
     struct arena *arena; /* of a point */
+
+    struct query_near *near; /* of an index of vectors */
 
     /* Where the index does not have equal values by number: those that come next, sorted. */
     bool tied;

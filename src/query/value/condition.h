@@ -22,6 +22,7 @@ struct query_region {
     const struct document_value *figure; /* a constant; need not be a valid one */
     struct search_rules rules;
     double distance;
+    bool ordered; /* the plan is ordered by the distance: it may be looked at piece by piece */
 };
 
 struct query_condition {

@@ -3,6 +3,7 @@
 #include "query/value/regex.h"
 #include "query/value/shapes.h"
 #include "query/value/value.h"
+#include "query/value/vectors.h"
 #include "search/analyser.h"
 
 enum {
@@ -38,6 +39,8 @@ void query_context_done(struct query_context *context)
     context->regexes = NULL;
     query_shape_cache_free(context->shapes);
     context->shapes = NULL;
+    query_vector_cache_free(context->vectors);
+    context->vectors = NULL;
     search_analyser_free(context->analyser);
     context->analyser = NULL;
 }

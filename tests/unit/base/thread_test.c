@@ -4,6 +4,7 @@
 
 #include "support/check.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 
 enum { WANTED = -5 };
@@ -13,6 +14,8 @@ struct runner {
     bool hastened;
     struct error err;
     int nice_before, nice, child_nice;
+    bool first, back;
+    int policy_first, policy_back, child_policy;
 };
 
 static int nice_of_this(void)
@@ -25,6 +28,7 @@ static void child_run(void *context)
     struct runner *runner = context;
 
     runner->child_nice = nice_of_this();
+    runner->child_policy = sched_getscheduler(0);
 }
 
 static void runner_run(void *context)
@@ -57,10 +61,36 @@ static void a_hastened_thread_comes_first_and_those_it_starts_do_not(void **stat
     }
 }
 
+static void policy_run(void *context)
+{
+    struct runner *runner = context;
+
+    runner->first = thread_go_first(true, 0);
+    runner->policy_first = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+    thread_start(&runner->child, "child", child_run, runner);
+    thread_join(&runner->child);
+    runner->back = thread_go_first(false, 0);
+    runner->policy_back = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+}
+
+static void a_thread_goes_first_and_back_and_those_it_starts_are_ordinary(void **state UNUSED)
+{
+    struct runner runner = {0};
+
+    thread_start(&runner.thread, "runner", policy_run, &runner);
+    thread_join(&runner.thread);
+    assert_int_equal(runner.policy_first, runner.first ? SCHED_RR : SCHED_OTHER);
+    assert_int_equal(runner.child_policy, SCHED_OTHER);
+    assert_int_equal(runner.policy_back, SCHED_OTHER);
+    if (runner.first)
+        assert_true(runner.back);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hastened_thread_comes_first_and_those_it_starts_do_not),
+        cmocka_unit_test(a_thread_goes_first_and_back_and_those_it_starts_are_ordinary),
     };
     return cmocka_run_group_tests_name("base/thread", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include "catalogue/container_space.h"
 #include "item/operation.h"
+#include "partition/strategy.h"
 #include "support/catalogue_bench.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -109,11 +110,46 @@ static void the_largest_logical_partitions_come_first(void **state)
     assert_true(count <= 1);
 }
 
+/* Of the key that is there twice, of one with a single item, and of one that nobody has. */
+static void the_usage_of_a_range_is_that_of_its_keys(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(container_unref) struct container *container = container_made(bench, 400);
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    const char *keys[] = {"two", "one", "none"};
+    struct container_usage all, sum = {0};
+    size_t count;
+    const struct partition_span *span = partition_map_spans(container_map(container), &count);
+    struct error err;
+
+    item_write(bench, container, TRANSACTION_CREATE, "two", "1", 100);
+    item_write(bench, container, TRANSACTION_CREATE, "two", "2", 100);
+    item_write(bench, container, TRANSACTION_CREATE, "one", "1", 100);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        struct document_value value = document_string(slice_of_text(keys[i]));
+        struct partition_key key = partition_key_of(definition, &value, 1);
+        struct container_usage usage;
+
+        assert_ok(container_usage_range(container, span,
+                                        partition_route_range(definition, &key, bench->arena),
+                                        bench->arena, &usage, &err),
+                  &err);
+        assert_int_equal(usage.items, 2 - i);
+        sum.items += usage.items;
+        sum.bytes += usage.bytes;
+    }
+    assert_ok(container_usage_all(container, bench->arena, &all, &err), &err);
+    assert_int_equal(sum.items, all.items);
+    assert_int_equal(sum.bytes, all.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_BOTH(usage_follows_what_is_written),
         ON_BOTH(the_largest_logical_partitions_come_first),
+        ON_BOTH(the_usage_of_a_range_is_that_of_its_keys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

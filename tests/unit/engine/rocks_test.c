@@ -334,6 +334,49 @@ static void a_torn_write_at_the_end_of_the_log_is_dropped(void **state)
     }
 }
 
+/* What was prepared of the log stays behind its end when the process is killed. */
+static void a_log_with_zeros_behind_its_end_is_whole_torn_or_damaged_as_others_are(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine *refused;
+    uint8_t before[16];
+    const char *log;
+    struct stat status;
+    struct error err;
+
+    {
+        CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+
+        assert_ok(engine_partition_create(engine, 1, 1, &err), &err);
+        for (uint32_t i = 0; i < 50; i++) {
+            if (i == 49)
+                mark_read(fixture, before);
+            assert_ok(write_number(engine, i, 1000, &err), &err);
+        }
+        log = store_file(fixture, ".log");
+        assert_int_equal(stat(log, &status), 0);
+        assert_true(status.st_size > 200 * 1000); /* while it is open */
+    }
+    assert_int_equal(stat(log, &status), 0);
+    assert_true(status.st_size < 70 * 1000);
+    assert_int_equal(truncate(log, status.st_size + 300 * 1000), 0);
+    bytes_spoil(log, 20 * 1000, 4);
+    assert_fails(try_open(fixture->url, &refused, &err), &err, ERROR_STORE_CORRUPT);
+    bytes_spoil(log, 20 * 1000, 4); /* and right again */
+    {
+        CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+
+        assert_int_equal(numbers_present(engine, 50, fixture->arena), 50);
+    }
+    mark_write(fixture, before);
+    bytes_spoil(log, status.st_size - 500, 4);
+    for (int again = 0; again < 2; again++) {
+        CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+
+        assert_int_equal(numbers_present(engine, 50, fixture->arena), 49);
+    }
+}
+
 static void a_log_that_is_cut_short_or_gone_is_missed(void **state)
 {
     struct fixture *fixture = *state;
@@ -622,6 +665,7 @@ int main(void)
         ROCKS_TEST(a_damaged_current_or_manifest_is_refused),
         ROCKS_TEST(damage_in_the_middle_of_the_log_is_refused),
         ROCKS_TEST(a_torn_write_at_the_end_of_the_log_is_dropped),
+        ROCKS_TEST(a_log_with_zeros_behind_its_end_is_whole_torn_or_damaged_as_others_are),
         ROCKS_TEST(a_log_that_is_cut_short_or_gone_is_missed),
         ROCKS_TEST(the_end_of_the_newest_log_is_missed),
         ROCKS_TEST(a_log_that_is_not_needed_is_not_missed),

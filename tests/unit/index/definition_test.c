@@ -165,6 +165,23 @@ static void a_partial_index_has_those_that_meet_its_filter(void **state)
     assert_entries(*state, definition, "{\"a\":1,\"b\":\"6\",\"c\":0}", ""); /* another type */
 }
 
+static void one_by_not_equal_has_all_others(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"filter\":[{\"path\":\"/b\","
+                       "\"comparison\":\"notEqual\",\"value\":true}]}");
+
+    assert_entries(*state, definition, "{\"a\":1}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":false}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":1}", "index 3 = 1\n"); /* another type */
+    assert_entries(*state, definition, "{\"a\":1,\"b\":[true]}", "index 3 = 1\n");
+    assert_entries(*state, definition, "{\"a\":1,\"b\":true}", "");
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"key\":[{\"path\":\"/a\"}],\"filter\":[{\"path\":\"/b\","
+                   "\"comparison\":\"notEqual\"}]}",
+                   ERROR_BAD_REQUEST, "a value");
+}
+
 static void equal_values_hash_alike_and_arrays_are_not_hashed(void **state)
 {
     const struct index_definition *definition =
@@ -188,6 +205,86 @@ static void equal_values_hash_alike_and_arrays_are_not_hashed(void **state)
     assert_fails(index_definition_entries(definition, document_of(*state, "{\"a\":[1]}"), *state,
                                           &other, &count, &err),
                  &err, ERROR_HASHED_ARRAY);
+}
+
+static size_t entry_count(struct arena *arena, const struct index_definition *definition,
+                          const char *item)
+{
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    assert_ok(index_definition_entries(definition, document_of(arena, item), arena, &entries,
+                                       &count, &err),
+              &err);
+    for (size_t i = 0; i < count; i++) {
+        struct slice skipped = entries[i].bytes;
+
+        assert_ok(index_entry_skip(&skipped, &err), &err);
+        assert_int_equal(skipped.len, 0);
+    }
+    return count;
+}
+
+static void a_part_of_cells_has_them_in_place_of_figures(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                       "[{\"path\":\"/a/at\",\"cells\":\"earth\"},{\"path\":\"/b\"}]}");
+    static const char *const bad[] = {"\"x\"", "7", "{\"c\":1}", "[1]", "[200,0]", "[[1,2],3]"};
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    assert_ptr_equal(definition->kind, &index_kind_spatial);
+    assert_int_equal(entry_count(*state, definition, "{\"a\":{\"at\":[1,2]}}"), 1);
+    assert_int_equal(entry_count(*state, definition, "{\"a\":{\"at\":[1,2]},\"b\":[1,2]}"), 2);
+    /* of every figure, through arrays, those next to each other in the same cell once */
+    assert_int_equal(entry_count(*state, definition,
+                                 "{\"a\":[{\"at\":[1,2]},{},{\"at\":[[1,2],[50,60]]}],\"b\":1}"),
+                     2);
+    assert_int_equal(entry_count(*state, definition, "{\"b\":1}"), 0);
+    assert_int_equal(entry_count(*state, definition, "{\"a\":{\"at\":null},\"b\":1}"), 0);
+    assert_int_equal(entry_count(*state, definition, "{\"a\":{\"at\":[]},\"b\":1}"), 0);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_fails(
+            index_definition_entries(
+                definition,
+                document_of(*state, arena_text(*state, arena_printf(*state, "{\"a\":{\"at\":%s}}",
+                                                                    bad[i]))),
+                *state, &entries, &count, &err),
+            &err, ERROR_NO_FIGURE);
+}
+
+static void cells_of_a_plane_end_at_its_box(void **state)
+{
+    const struct index_definition *definition =
+        define(*state, "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                       "[{\"path\":\"/at\",\"cells\":{\"min\":0,\"max\":100}}]}");
+    struct index_entry *entries;
+    struct error err;
+    size_t count;
+
+    assert_int_equal(entry_count(*state, definition, "{\"at\":[0,100]}"), 1);
+    assert_fails(index_definition_entries(definition, document_of(*state, "{\"at\":[0,101]}"),
+                                          *state, &entries, &count, &err),
+                 &err, ERROR_OUTSIDE_BOX);
+    assert_fails(
+        index_definition_entries(
+            definition,
+            document_of(*state, "{\"at\":{\"type\":\"LineString\",\"coordinates\":[[1,1],[2,2]]}}"),
+            *state, &entries, &count, &err),
+        &err, ERROR_NO_FIGURE);
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                   "[{\"path\":\"/at\",\"cells\":{\"min\":1,\"max\":1}}]}",
+                   ERROR_BAD_REQUEST, "cells");
+    assert_refused(*state,
+                   "{\"name\":\"x\",\"order\":\"mongo\",\"multikey\":true,\"key\":"
+                   "[{\"path\":\"/a\",\"cells\":\"earth\"},{\"path\":\"/b\",\"cells\":\"earth\"}]}",
+                   ERROR_BAD_REQUEST, "two parts");
+    assert_refused(*state, "{\"name\":\"x\",\"key\":[{\"path\":\"/a\",\"cells\":\"earth\"}]}",
+                   ERROR_BAD_REQUEST, "multikey");
 }
 
 static void a_wildcard_has_what_its_projection_leaves(void **state)
@@ -490,7 +587,10 @@ int main(void)
         cmocka_unit_test(without_multikey_an_array_is_a_value),
         cmocka_unit_test(a_sparse_index_leaves_out_who_has_none_of_its_paths),
         cmocka_unit_test(a_partial_index_has_those_that_meet_its_filter),
+        cmocka_unit_test(one_by_not_equal_has_all_others),
         cmocka_unit_test(equal_values_hash_alike_and_arrays_are_not_hashed),
+        cmocka_unit_test(a_part_of_cells_has_them_in_place_of_figures),
+        cmocka_unit_test(cells_of_a_plane_end_at_its_box),
         cmocka_unit_test(a_wildcard_has_what_its_projection_leaves),
         cmocka_unit_test(texts_are_in_the_comparison_form_of_the_collation),
         cmocka_unit_test(a_partial_index_compares_its_filter_by_its_collation),

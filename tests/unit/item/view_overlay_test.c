@@ -16,16 +16,22 @@ struct fixture {
     uint32_t chance;
 };
 
-static int setup(void **state)
+static void space_make(struct fixture *f, const char *unique_path)
 {
-    struct fixture *f = MEMORY_NEW(struct fixture);
     struct engine *engine;
     struct error err;
 
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
+    test_space_init(&f->test, engine, &(struct test_space_options){.unique_paths = {unique_path}});
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = MEMORY_NEW(struct fixture);
+
     f->arena = arena_new();
     f->chance = 12345;
-    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
-    test_space_init(&f->test, engine, &(struct test_space_options){0});
+    space_make(f, NULL);
     *state = f;
     return 0;
 }
@@ -51,19 +57,36 @@ static struct item_scope scope_of(struct fixture *f)
     return item_space_span_scope(&f->test.space, partition_map_find_id(f->test.space.map, 1));
 }
 
+static struct item_operation operation_of(struct fixture *f, struct transaction *within,
+                                          uint32_t which, uint32_t value)
+{
+    struct item_operation op = {
+        .space = &f->test.space, .arena = f->arena, .within = within, .verb = ITEM_UPSERT};
+    char json[128];
+
+    snprintf(json, sizeof json, "{\"id\":\"%02u\",\"pk\":\"p%u\",\"a\":%u,\"own\":%u}", which,
+             which % 3, value, which);
+    op.document = document_of(f->arena, json);
+    op.key = partition_key_extract(&f->test.definition.key, op.document);
+    assert_true(document_find(op.document, SLICE("id"), &op.id));
+    return op;
+}
+
+static void put(struct fixture *f, struct transaction *within, uint32_t which, uint32_t value)
+{
+    struct item_operation op = operation_of(f, within, which, value);
+    struct error err;
+
+    assert_ok(item_operation_run(&op, &err), &err);
+}
+
 /* Writes or deletes one of a few items, alone or within a transaction. */
 static void act(struct fixture *f, struct transaction *within)
 {
     uint32_t which = draw(f, ITEMS);
-    struct item_operation op = {.space = &f->test.space, .arena = f->arena, .within = within};
-    char json[128];
+    struct item_operation op = operation_of(f, within, which, draw(f, 6));
     struct error err;
 
-    snprintf(json, sizeof json, "{\"id\":\"%02u\",\"pk\":\"p%u\",\"a\":%u}", which, which % 3,
-             draw(f, 6));
-    op.document = document_of(f->arena, json);
-    op.key = partition_key_extract(&f->test.definition.key, op.document);
-    assert_true(document_find(op.document, SLICE("id"), &op.id));
     op.verb = draw(f, 3) ? ITEM_UPSERT : ITEM_DELETE;
     if (op.verb == ITEM_DELETE)
         op.document = SLICE_NONE;
@@ -140,20 +163,33 @@ static void requests_make(struct fixture *f, struct cursor_range *ranges,
     ret_requests[3].backwards = true;
 }
 
-/* Whatever is read with the overlay before the commit is what is read without it afterwards. */
-static void a_reader_sees_before_the_commit_what_all_see_behind_it(void **state)
+/* The overlay of random writes, looked at now and then. */
+static const struct view_overlay *overlay_of(struct fixture *f, struct transaction *transaction)
 {
-    struct fixture *f = *state;
+    const struct view_overlay *overlay = NULL;
+    struct error err;
+
+    for (uint32_t i = 1 + draw(f, 20); i > 0; i--) {
+        act(f, transaction);
+        if (i == 1 || !draw(f, 3))
+            assert_ok(transaction_overlay(transaction, &overlay, &err), &err);
+    }
+    return overlay;
+}
+
+/* Whatever is read with the overlay before the commit is what is read without it afterwards. */
+static void overlays_are_what_is_committed(struct fixture *f)
+{
     struct item_scope scope = scope_of(f);
 
     for (int round = 0; round < ROUNDS; round++) {
         CLEANUP(transaction_free) struct transaction *transaction = NULL;
-        CLEANUP(arena_free) struct arena *arena = arena_new(), *shown = arena_new();
+        CLEANUP(arena_free) struct arena *arena = arena_new();
         CLEANUP(view_done) struct view after = {0};
         struct cursor_range ranges[2];
         struct cursor_request requests[4];
         struct seen *seen = ARENA_ARRAY(arena, struct seen, 5);
-        struct view_overlay *overlay;
+        const struct view_overlay *overlay;
         struct view view;
         struct error err;
 
@@ -161,9 +197,7 @@ static void a_reader_sees_before_the_commit_what_all_see_behind_it(void **state)
         for (uint32_t i = draw(f, 10); i > 0; i--)
             act(f, NULL);
         assert_ok(transaction_open(&scope, arena, &transaction, &err), &err);
-        for (uint32_t i = 1 + draw(f, 20); i > 0; i--)
-            act(f, transaction);
-        assert_ok(transaction_overlay(transaction, shown, &overlay, &err), &err);
+        overlay = overlay_of(f, transaction);
         view = view_of(&scope, transaction_snapshot(transaction));
         view.planned = view_overlay_find(overlay, scope.partition);
         for (size_t i = 0; i < ARRAY_LEN(requests); i++)
@@ -179,6 +213,47 @@ static void a_reader_sees_before_the_commit_what_all_see_behind_it(void **state)
                 assert_slice_equal(seen[i].documents[n], seen[4].documents[n]);
             }
         }
+    }
+}
+
+static void a_reader_sees_before_the_commit_what_all_see_behind_it(void **state)
+{
+    overlays_are_what_is_committed(*state);
+}
+
+/* Then items depend on one another, and the overlay is built anew with each write. */
+static void so_does_one_where_items_own_values(void **state)
+{
+    struct fixture *f = *state;
+
+    test_space_done(&f->test);
+    space_make(f, "/own");
+    overlays_are_what_is_committed(f);
+}
+
+/* A write between two looks costs what its item adds, not what all have. */
+static void an_overlay_grows_with_what_is_written(void **state)
+{
+    enum { WRITES = 2000, EACH_BYTES_MAX = 16 * 1024 };
+    struct fixture *f = *state;
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct item_scope scope = scope_of(f);
+    const struct view_overlay *overlay;
+    struct error err;
+
+    assert_ok(transaction_open(&scope, arena, &transaction, &err), &err);
+    for (uint32_t i = 0; i < WRITES; i++) {
+        put(f, transaction, i, i % 7);
+        assert_ok(transaction_overlay(transaction, &overlay, &err), &err);
+        assert_true(transaction_overlay_bytes(transaction) < (size_t)(i + 64) * EACH_BYTES_MAX);
+    }
+    /* all of one item: what was before is given up in time */
+    for (uint32_t i = 0; i < WRITES; i++) {
+        put(f, transaction, 1, i);
+        assert_ok(transaction_overlay(transaction, &overlay, &err), &err);
+        assert_true(transaction_overlay_bytes(transaction) <
+                    (size_t)(WRITES + 64) * 2 * EACH_BYTES_MAX);
     }
 }
 
@@ -208,6 +283,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_reader_sees_before_the_commit_what_all_see_behind_it),
+        TEST(so_does_one_where_items_own_values),
+        TEST(an_overlay_grows_with_what_is_written),
         TEST(an_operation_within_is_refused_once_another_wrote_the_item),
     };
 

@@ -90,6 +90,66 @@ static void a_key_is_carried_to_its_new_shard(void **state)
     verify(fixture, 40);
 }
 
+/* The plan of an edit; sources and targets are counted, none where nothing would move. */
+static void tried(struct fixture *fixture, const char *key, uint32_t shard, size_t sources,
+                  size_t targets)
+{
+    CLEANUP(container_unref) struct container *container = opened(fixture);
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
+    struct definition_directory_change change = {.value = document_string(slice_of_text(key)),
+                                                 .shard = shard};
+    size_t count = 0;
+    struct error err;
+
+    assert_ok(
+        migrator_reroute_plan(fixture->migrator, container, &change, 1, &definition, &plan, &err),
+        &err);
+    assert_int_equal(partition_lookup_shard(definition_fields(definition)->key.lookup,
+                                            partition_component(&change.value, fixture->arena)),
+                     shard);
+    assert_true(!plan == (sources == 0));
+    if (plan) {
+        assert_int_equal(migration_kind(plan), MIGRATION_REROUTE);
+        (void)migration_sources(plan, &count);
+        assert_int_equal(count, sources);
+        (void)migration_targets(plan, &count);
+        assert_int_equal(count, targets);
+    }
+    assert_false(is_moving(fixture));
+}
+
+static void an_edit_is_tried_out_and_nothing_begins(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct definition_directory_change edits[] = {
+        {.value = document_string(SLICE("k9")), .shard = 3},
+    };
+    CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
+    struct error err;
+
+    container_make(fixture, LOOKUP, 20000);
+    items_put(fixture, 0, 40, "a");
+    tried(fixture, "k0", 7, 2, 2);
+    tried(fixture, "k0", 1, 1, 1);
+    tried(fixture, "unused", 7, 1, 0);
+    tried(fixture, "k1", 1, 0, 0); /* its line would say what the default says */
+    assert_int_equal(shard_of(fixture, "k0"), 0);
+    assert_int_equal(fixture->published, 0);
+
+    /* what would be refused is refused: keys are being placed elsewhere */
+    edit(fixture, "k0", 7);
+    container = opened(fixture);
+    assert_false(
+        migrator_reroute_plan(fixture->migrator, container, edits, 1, &definition, &plan, &err));
+    assert_int_equal(err.code, ERROR_BUSY);
+    container_unref(TAKE(container)); /* who holds the map holds up its end */
+    settle(fixture);
+    verify(fixture, 40);
+}
+
 static void many_keys_are_carried_at_once_and_lines_removed(void **state)
 {
     struct fixture *fixture = *state;
@@ -425,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(a_key_is_carried_to_its_new_shard),
+        STORY(an_edit_is_tried_out_and_nothing_begins),
         STORY(many_keys_are_carried_at_once_and_lines_removed),
         STORY(writes_of_the_key_on_its_way_arrive_too),
         STORY(a_key_nobody_used_is_placed_without_copying),

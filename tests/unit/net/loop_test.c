@@ -335,7 +335,7 @@ static void every_loop_is_hastened_or_none_is(void **state UNUSED)
     CLEANUP(net_loops_free) struct net_loops *loops = loops_make(3);
     struct error err;
     int before = getpriority(PRIO_PROCESS, 0);
-    bool hastened = net_loops_hasten(loops, -7, &err);
+    bool hastened = net_loops_hasten(loops, -7, true, &err);
 
     for (size_t i = 0; i < 3; i++) {
         int nice = 0;

@@ -4,6 +4,7 @@
 #include "base/thread.h"
 #include "support/check.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,6 +134,66 @@ static void a_full_queue_refuses_at_once(void **state UNUSED)
     gate_open(&gate);
     net_workers_free(workers); /* runs all that was taken */
     assert_int_equal(gate.finished, 3);
+}
+
+enum { SUBMITTERS = 6, EACH = 2000 };
+
+struct submitter {
+    struct net_workers *workers;
+    struct thread thread;
+    struct net_work work;
+    atomic_size_t ran;
+};
+
+static void submitted_run(struct net_work *work)
+{
+    struct submitter *submitter = CONTAINER_OF(work, struct submitter, work);
+
+    atomic_fetch_add(&submitter->ran, 1);
+}
+
+/* One after the other, each when the one before it has run. If nobody were told of one, it would
+ * wait for as long as threads stay idle. */
+static void submitter_run(void *context)
+{
+    struct submitter *submitter = context;
+    struct error err;
+
+    submitter->work.run = submitted_run;
+    for (size_t i = 0; i < EACH; i++) {
+        assert_ok(net_workers_submit(submitter->workers, &submitter->work, &err), &err);
+        while (atomic_load(&submitter->ran) == i)
+            sched_yield();
+    }
+}
+
+/* With threads that stay, one or several, and with threads that end when they have nothing to do.
+ */
+static void work_of_many_threads_at_once_runs_once_each(void **state UNUSED)
+{
+    static const struct {
+        size_t threads;
+        int64_t idle_ms;
+    } cases[] = {{1, 600000}, {4, 600000}, {2, 0}, {4, 1}};
+
+    for (size_t c = 0; c < ARRAY_LEN(cases); c++) {
+        struct net_workers *workers = workers_make(cases[c].threads, 100, cases[c].idle_ms);
+        struct submitter submitters[SUBMITTERS] = {0};
+        struct net_workers_metrics metrics;
+
+        for (size_t i = 0; i < SUBMITTERS; i++) {
+            submitters[i].workers = workers;
+            thread_start(&submitters[i].thread, "submitter", submitter_run, &submitters[i]);
+        }
+        for (size_t i = 0; i < SUBMITTERS; i++)
+            thread_join(&submitters[i].thread);
+        net_workers_metrics(workers, &metrics);
+        assert_int_equal(metrics.submitted, SUBMITTERS * EACH);
+        assert_int_equal(metrics.queued, 0);
+        net_workers_free(workers);
+        for (size_t i = 0; i < SUBMITTERS; i++)
+            assert_int_equal(atomic_load(&submitters[i].ran), EACH);
+    }
 }
 
 static void threads_start_only_when_work_waits(void **state UNUSED)
@@ -426,6 +487,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(done_comes_back_on_the_loop),
         cmocka_unit_test(a_full_queue_refuses_at_once),
+        cmocka_unit_test(work_of_many_threads_at_once_runs_once_each),
         cmocka_unit_test(threads_start_only_when_work_waits),
         cmocka_unit_test(idle_threads_end_and_new_ones_take_their_place),
         cmocka_unit_test(an_owner_leaves_threads_to_others_and_a_container_to_its_others),

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "front/fan_out.h"
-#include "front/gremlin/language/script.h"
+#include "front/gremlin/command/parsed.h"
 #include "front/gremlin/value/container.h"
 #include "front/gremlin/value/special.h"
 #include "front/kit/queries.h"
@@ -436,25 +436,14 @@ static bool statement_run(struct gremlin_evaluation *e, const struct gremlin_sta
     return !last || value_tell(e, value, err);
 }
 
-static bool whole_run(struct gremlin_evaluation *e, struct error *err)
+static bool statements_run(struct gremlin_evaluation *e, struct gremlin_script_request *request,
+                           struct error *err)
 {
-    const struct gremlin_options *options = &e->gremlin->options;
     CLEANUP(gremlin_script_free) struct gremlin_script *script = NULL;
     struct gremlin_statement statement;
-    struct gremlin_script_request request = {
-        .text = e->asked->script,
-        .source = e->asked->source,
-        .limits = {options->script_bytes_max, SCRIPT_DEPTH_MAX, options->operators_max},
-        .heap = e->heap,
-        .bindings = e->asked->bindings,
-        .now_ms = clock_read_wall_ms(e->call->services->clock),
-    };
     size_t count, at = 0;
 
-    if (!gremlin_session_variables(e->session, e->heap, &e->variables, err))
-        return false;
-    request.variables = &e->variables;
-    if (!gremlin_script_open(&request, &script, err))
+    if (!gremlin_script_open(request, &script, err))
         return false;
     count = gremlin_script_count(script);
     if (count > 1 && !e->call->may_block)
@@ -467,6 +456,30 @@ static bool whole_run(struct gremlin_evaluation *e, struct error *err)
         if (!statement_run(e, &statement, ++at == count, err))
             return false;
     }
+}
+
+static bool whole_run(struct gremlin_evaluation *e, struct error *err)
+{
+    const struct gremlin_options *options = &e->gremlin->options;
+    struct gremlin_script_request request = {
+        .text = e->asked->script,
+        .source = e->asked->source,
+        .limits = {options->script_bytes_max, SCRIPT_DEPTH_MAX, options->operators_max},
+        .heap = e->heap,
+        .bindings = e->asked->bindings,
+        .variables = &e->variables,
+        .now_ms = clock_read_wall_ms(e->call->services->clock),
+    };
+    struct gremlin_parsed *parsed;
+    bool fine;
+
+    if (!gremlin_session_variables(e->session, e->heap, &e->variables, err) ||
+        !gremlin_parsed_take(e->call, request.text, &request.limits, &parsed, err))
+        return false;
+    request.syntax = parsed->syntax;
+    fine = statements_run(e, &request, err);
+    gremlin_parsed_give(e->call, parsed);
+    return fine;
 }
 
 /* --- One attempt -------------------------------------------------------------------------------

@@ -446,6 +446,12 @@ bool gremlin_test_holds(const struct gremlin_test *test, struct slice document)
                                            : check_holds(test->check, &value);
 }
 
+bool gremlin_test_leads(const struct gremlin_test *test)
+{
+    return test->never || (test->check && test->check->name != GREMLIN_P_NEQ &&
+                           test->check->name != GREMLIN_P_WITHOUT);
+}
+
 /* --- Expressions ------------------------------------------------------------------------------ */
 
 struct test_node {

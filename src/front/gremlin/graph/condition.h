@@ -22,6 +22,9 @@ const struct gremlin_test *gremlin_test_compile(const struct gremlin_condition *
 
 bool gremlin_test_holds(const struct gremlin_test *test, struct slice document);
 
+/* May an index lead to what satisfies it? Else all there is has to be looked at. */
+bool gremlin_test_leads(const struct gremlin_test *test);
+
 /* True where the item is of the kind and satisfies the test. */
 const struct query_expression *gremlin_test_expression(const struct gremlin_test *test,
                                                        struct query_build *build);

@@ -370,7 +370,9 @@ static bool plan_build(struct query *query, const struct slice *ids, size_t id_c
     struct query_build build = {
         .arena = query->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_SQL};
     const struct index_definition *index =
-        e->tuples && !e->edge_test_count ? gremlin_walk_index(e->found.graph, query->in) : NULL;
+        e->tuples && !e->edge_test_count
+            ? gremlin_walk_index(e->found.graph, query->in ? GREMLIN_WALK_IN : GREMLIN_WALK_OUT)
+            : NULL;
     const struct query_expression *filter;
 
     if (index) {

@@ -43,10 +43,8 @@ struct gremlin_part {
     uint32_t node;
     struct engine *engine;
     struct transaction *transaction;
-    struct arena *arena; /* of it */
-    struct arena *overlay_arena;
-    struct view_overlay *overlay;
-    size_t overlay_writes; /* that it shows */
+    struct arena *arena;                /* of it */
+    const struct view_overlay *overlay; /* of the transaction */
     struct gremlin_part *next;
 };
 

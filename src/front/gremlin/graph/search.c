@@ -4,6 +4,7 @@
  * plan of query/: the conditions tell which index serves (condition.c), and what they say of the
  * partition key leads to its partitions. */
 #include "front/gremlin/graph/graph_private.h"
+#include "front/gremlin/graph/walk.h"
 
 #include <xxhash.h>
 
@@ -17,7 +18,8 @@ struct search {
     struct query_plan plan;
     const struct query_scope *scopes;
     size_t scope_count, scope_at;
-    struct arena *page_arena; /* of the continuation */
+    struct query_entries entries; /* index not NULL: vertices are found by their entries instead */
+    struct arena *page_arena;     /* of the continuation */
     struct slice continuation;
     uint64_t missed; /* rows of the last page that were no elements */
 
@@ -234,6 +236,112 @@ static bool plan_next(struct gremlin_found *found, size_t want, struct error *er
         search->scope_at++;
         found->ended = search->scope_at == search->scope_count;
     }
+    return true;
+}
+
+/* --- By entries of vertices ----------------------------------------------------------------------
+ */
+
+/* Where the vertices of a page are. */
+struct keys {
+    struct search *search;
+    struct arena *arena;
+    struct items_reference *list;
+    size_t count, capacity;
+};
+
+static void vertex_add(struct search *search, struct slice document)
+{
+    struct gremlin_value element = GREMLIN_NOTHING;
+
+    if (tests_hold(search, document))
+        element = gremlin_element_of(search->found.graph, document);
+    if (!gremlin_is_null(element) && element.type == GREMLIN_VERTEX)
+        gremlin_found_add_take(&search->found, 0, element, GREMLIN_NOTHING);
+    else
+        gremlin_value_unref(element);
+}
+
+static bool vertex_take(void *self, const struct query_entry *entry, struct error *err UNUSED)
+{
+    struct keys *keys = self;
+    struct items_reference *to = &keys->list[keys->count];
+    struct slice id;
+
+    if (entry->document.data) { /* an id that does not fit its entry: it was read */
+        vertex_add(keys->search, entry->document);
+        return true;
+    }
+    assert(keys->count < keys->capacity);
+    if (!gremlin_walk_vertex(keys->search->found.graph, entry, &id, &to->key))
+        return true;
+    to->id = document_string(arena_copy(keys->arena, id));
+    key_copy(&to->key, keys->arena);
+    keys->count++;
+    return true;
+}
+
+static bool vertex_read(void *self, size_t reference UNUSED, struct slice document,
+                        struct error *err UNUSED)
+{
+    vertex_add(((struct keys *)self)->search, document);
+    return true;
+}
+
+/* A page: entries, and then what they are of in one batch. */
+static bool vertices_next(struct gremlin_found *found, size_t want, struct error *err)
+{
+    struct search *search = (struct search *)found;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct keys keys = {.search = search,
+                        .arena = arena,
+                        .capacity = want ? MIN(want, (size_t)GREMLIN_CHUNK) : GREMLIN_CHUNK};
+    struct gremlin_reading reading = {.entries = &search->entries,
+                                      .scope = search->scopes[search->scope_at],
+                                      .rows_max = keys.capacity,
+                                      .arena = arena};
+    struct gremlin_fetch fetch = {.take = vertex_read, .self = &keys};
+    bool fine;
+
+    keys.list = ARENA_ARRAY(arena, struct items_reference, keys.capacity);
+    search->entries.self = &keys;
+    fine = gremlin_reading_run(found->graph, &reading, err);
+    gremlin_reading_count(found->graph, &reading);
+    if (!fine)
+        return false;
+    fetch.references = keys.list;
+    fetch.count = keys.count;
+    if (keys.count && !gremlin_graph_fetch(found->graph, &fetch, err))
+        return false;
+    /* where the next page begins outlives the arena of this one */
+    arena_free(search->page_arena);
+    search->page_arena = TAKE(arena);
+    if (search->entries.ended) {
+        search->entries.place = (struct query_entries_place){0};
+        search->scope_at++;
+        found->ended = search->scope_at == search->scope_count;
+    }
+    return true;
+}
+
+/* Vertices of which no index tells more: all of them, without the edges between them. */
+static bool vertices_begin(struct search *search)
+{
+    static const struct cursor_range everything = {SLICE("\x01"), SLICE("\xFF")};
+    const struct index_definition *index;
+
+    for (size_t i = 0; i < search->test_count; i++)
+        if (gremlin_test_leads(search->tests[i]))
+            return false;
+    /* of one partition key the plan asks by that, and entries only by its routing key */
+    index = search->kind == GREMLIN_ELEMENT_VERTEX && !search->found.graph->bound
+                ? gremlin_walk_index(search->found.graph, GREMLIN_WALK_VERTICES)
+                : NULL;
+    if (!index)
+        return false;
+    search->entries = (struct query_entries){
+        .index = index, .ranges = &everything, .range_count = 1, .take = vertex_take};
+    search->found.next = vertices_next;
     return true;
 }
 
@@ -468,7 +576,8 @@ bool gremlin_graph_search(struct gremlin_graph *graph, const struct gremlin_sear
     } else {
         found->next = plan_next;
         search->scopes = gremlin_graph_scopes(graph, found->arena, &search->scope_count);
-        if (!plan_build(search, NULL, 0, found->arena, &search->plan, err))
+        if (!vertices_begin(search) &&
+            !plan_build(search, NULL, 0, found->arena, &search->plan, err))
             return false;
     }
     *ret_found = TAKE(found);
@@ -586,6 +695,8 @@ bool gremlin_graph_count(struct gremlin_graph *graph, const struct gremlin_searc
     search = (struct search *)found;
     if (asked->kind == GREMLIN_ELEMENT_VERTEX && asks_labels_alone(asked))
         return vertices_count(search, ret_count, err);
+    if (search->entries.index)
+        return found_count(found, ret_count, err);
     build = (struct query_build){
         .arena = found->arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_SQL};
     return plan_count(search, filter_build(search, NULL, 0, &build), &build, ret_count, err);

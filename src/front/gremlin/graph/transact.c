@@ -28,7 +28,7 @@ static bool hold(struct gremlin_graph *graph, struct error *err)
         used += arena_used(part->arena);
     all = used;
     for (const struct gremlin_part *part = graph->parts; part; part = part->next)
-        all += part->overlay_arena ? arena_used(part->overlay_arena) : 0;
+        all += transaction_overlay_bytes(part->transaction);
     if (used > graph->options.limits.transaction_bytes_max)
         return error_set(err, ERROR_TOO_LARGE,
                          "the request writes more than the %zu bytes that one transaction may hold",
@@ -88,18 +88,7 @@ bool gremlin_part_enter(struct gremlin_graph *graph, const struct partition_key 
 
 bool gremlin_part_overlay(struct gremlin_graph *graph, struct gremlin_part *part, struct error *err)
 {
-    size_t writes = transaction_write_count(part->transaction);
-
-    if (writes == part->overlay_writes)
-        return true;
-    arena_free(part->overlay_arena);
-    part->overlay_arena = arena_new();
-    part->overlay = NULL;
-    part->overlay_writes = 0;
-    if (!transaction_overlay(part->transaction, part->overlay_arena, &part->overlay, err))
-        return false;
-    part->overlay_writes = writes;
-    return hold(graph, err);
+    return transaction_overlay(part->transaction, &part->overlay, err) && hold(graph, err);
 }
 
 void gremlin_graph_let_go(struct gremlin_graph *graph)
@@ -109,7 +98,6 @@ void gremlin_graph_let_go(struct gremlin_graph *graph)
 
         graph->parts = part->next;
         transaction_free(part->transaction);
-        arena_free(part->overlay_arena);
         arena_free(part->arena);
         memory_free(part);
     }

@@ -9,10 +9,24 @@
 
 enum { PARTS = 5, LABELS_MAX = 8 /* that have ranges of their own */ };
 
-static const char *const names[] = {"gremlin_out", "gremlin_in"};
-static const char *const parts[2][PARTS] = {
-    {"_vertexId", "label", "_sink", "_sinkPartition", "_sinkLabel"},
-    {"_sink", "label", "_sinkPartition", "_vertexId", "_vertexLabel"},
+static const struct {
+    const char *name;
+    size_t count; /* of parts, without the partition key */
+    const char *parts[PARTS];
+    enum index_comparison comparison; /* of `_isEdge` with true */
+    const char *word;
+} walks[GREMLIN_WALKS] = {
+    [GREMLIN_WALK_OUT] = {"gremlin_out",
+                          PARTS,
+                          {"_vertexId", "label", "_sink", "_sinkPartition", "_sinkLabel"},
+                          INDEX_EQUAL,
+                          "equal"},
+    [GREMLIN_WALK_IN] = {"gremlin_in",
+                         PARTS,
+                         {"_sink", "label", "_sinkPartition", "_vertexId", "_vertexLabel"},
+                         INDEX_EQUAL,
+                         "equal"},
+    [GREMLIN_WALK_VERTICES] = {"gremlin_vertices", 1, {"id"}, INDEX_NOT_EQUAL, "notEqual"},
 };
 
 /* Places of values in entries. */
@@ -29,36 +43,40 @@ static bool part_is(const struct index_part *part, struct slice name)
 }
 
 /* Is it one that we would make, for whatever partition key? */
-static bool is_like_ours(const struct index_definition *index, bool in)
+static bool is_like_ours(const struct index_definition *index, enum gremlin_walk walk)
 {
     const struct index_condition *filter = index->filter;
+    size_t count = walks[walk].count;
 
-    if (index->part_count < PARTS || index->part_count > PARTS + 1 || index->filter_count != 1 ||
-        filter->comparison != INDEX_EQUAL || filter->value.type != DOCUMENT_BOOL ||
+    if (index->part_count < count || index->part_count > count + 1 || index->filter_count != 1 ||
+        filter->comparison != walks[walk].comparison || filter->value.type != DOCUMENT_BOOL ||
         !filter->value.boolean || filter->path.count != 1 ||
         !slice_equal(filter->path.segments[0].name, SLICE("_isEdge")))
         return false;
-    for (size_t i = 0; i < PARTS; i++)
-        if (!part_is(&index->parts[i], slice_of_text(parts[in][i])))
+    for (size_t i = 0; i < count; i++)
+        if (!part_is(&index->parts[i], slice_of_text(walks[walk].parts[i])))
             return false;
     return true;
 }
 
 static bool is_ours(const struct gremlin_graph *graph, const struct index_definition *index,
-                    bool in)
+                    enum gremlin_walk walk)
 {
-    return is_like_ours(index, in) && index->part_count == PARTS + graph->key_count &&
-           (!graph->key_count || part_is(&index->parts[PARTS], graph->keys[0]));
+    size_t count = walks[walk].count;
+
+    return is_like_ours(index, walk) && index->part_count == count + graph->key_count &&
+           (!graph->key_count || part_is(&index->parts[count], graph->keys[0]));
 }
 
-const struct index_definition *gremlin_walk_index(const struct gremlin_graph *graph, bool in)
+const struct index_definition *gremlin_walk_index(const struct gremlin_graph *graph,
+                                                  enum gremlin_walk walk)
 {
     size_t count;
     const struct index_definition *const *list =
         index_policy_besides(graph->space.definition->policy, &count);
 
     for (size_t i = 0; graph->key_count <= 1 && i < count; i++)
-        if (is_ours(graph, list[i], in) && query_entries_serve(&graph->space, list[i]))
+        if (is_ours(graph, list[i], walk) && query_entries_serve(&graph->space, list[i]))
             return list[i];
     return NULL;
 }
@@ -73,8 +91,9 @@ bool gremlin_graph_wants_indexes(const struct gremlin_graph *graph)
         graph->space.definition->default_ttl != 0)
         return false;
     for (size_t i = 0; i < count; i++)
-        found += is_ours(graph, list[i], false) || is_ours(graph, list[i], true);
-    return found < 2;
+        for (enum gremlin_walk walk = 0; walk < GREMLIN_WALKS; walk++)
+            found += is_ours(graph, list[i], walk);
+    return found < GREMLIN_WALKS;
 }
 
 static void part_append(struct buf *out, size_t at, struct slice name)
@@ -97,46 +116,39 @@ static void part_append(struct buf *out, size_t at, struct slice name)
 }
 
 /* What the definition says; key data NULL: the container has no partition key. */
-static void index_say(bool in, struct slice key, struct buf *out)
+static void index_say(enum gremlin_walk walk, struct slice key, struct buf *out)
 {
     struct document_value yes = document_bool(true);
     size_t list, condition;
 
-    document_append_string(out, SLICE("name"), slice_of_text(names[in]));
+    document_append_string(out, SLICE("name"), slice_of_text(walks[walk].name));
     list = document_append_array_begin(out, SLICE("key"));
-    for (size_t i = 0; i < PARTS; i++)
-        part_append(out, i, slice_of_text(parts[in][i]));
+    for (size_t i = 0; i < walks[walk].count; i++)
+        part_append(out, i, slice_of_text(walks[walk].parts[i]));
     if (key.data)
-        part_append(out, PARTS, key);
+        part_append(out, walks[walk].count, key);
     document_end(out, list);
     list = document_append_array_begin(out, SLICE("filter"));
     condition = document_append_object_begin(out, SLICE("0"));
     document_append_string(out, SLICE("path"), SLICE("/_isEdge"));
-    document_append_string(out, SLICE("comparison"), SLICE("equal"));
+    document_append_string(out, SLICE("comparison"), slice_of_text(walks[walk].word));
     document_append(out, SLICE("value"), &yes);
     document_end(out, condition);
     document_end(out, list);
 }
 
-static void index_append(const struct gremlin_graph *graph, bool in, struct buf *out)
-{
-    size_t whole = document_begin(out);
-
-    index_say(in, graph->key_count ? graph->keys[0] : SLICE_NONE, out);
-    document_end(out, whole);
-}
-
 void gremlin_graph_definition(struct slice id, bool indexes, struct buf *out)
 {
     size_t whole = document_begin(out), orrery, list, index;
+    char text[DOCUMENT_INDEX_SIZE];
 
     document_append_string(out, SLICE("id"), id);
     if (indexes) {
         orrery = document_append_object_begin(out, SLICE("orrery"));
         list = document_append_array_begin(out, SLICE("indexes"));
-        for (int in = 0; in < 2; in++) {
-            index = document_append_object_begin(out, in ? SLICE("1") : SLICE("0"));
-            index_say(in, SLICE_NONE, out);
+        for (enum gremlin_walk walk = 0; walk < GREMLIN_WALKS; walk++) {
+            index = document_append_object_begin(out, document_index_key(walk, text));
+            index_say(walk, SLICE_NONE, out);
             document_end(out, index);
         }
         document_end(out, list);
@@ -145,33 +157,42 @@ void gremlin_graph_definition(struct slice id, bool indexes, struct buf *out)
     document_end(out, whole);
 }
 
+/* Those that are missing; of a name that is ours, for a partition key before, in its place. Another
+ * index of the name stays, and is in the way. */
 bool gremlin_graph_add_indexes(const struct gremlin_graph *graph, struct slice account,
                                struct slice database, struct error *err)
 {
-    CLEANUP(buf_done) struct buf out, in;
-    struct catalogue_index_change change = {.add_count = 2};
-    struct slice drop[2];
+    struct buf said[GREMLIN_WALKS];
+    struct slice add[GREMLIN_WALKS], drop[GREMLIN_WALKS];
+    struct catalogue_index_change change = {.add = add, .drop = drop};
     size_t count;
     const struct index_definition *const *list =
         index_policy_besides(graph->space.definition->policy, &count);
-    struct slice add[2];
+    bool fine;
 
-    buf_init(&out, BUF_DEFAULT_MAX);
-    buf_init(&in, BUF_DEFAULT_MAX);
-    index_append(graph, false, &out);
-    index_append(graph, true, &in);
-    add[0] = buf_slice(&out);
-    add[1] = buf_slice(&in);
-    change.add = add;
-    change.drop = drop;
-    /* those of a partition key before go; another index of the name stays, and is in the way */
-    for (size_t i = 0; i < count; i++)
-        for (int way = 0; way < 2; way++)
-            if (slice_equal(list[i]->name, slice_of_text(names[way])) &&
-                is_like_ours(list[i], way) && change.drop_count < 2)
-                drop[change.drop_count++] = list[i]->name;
-    return catalogue_indexes_change(graph->options.services->catalogue, account, database,
+    for (enum gremlin_walk walk = 0; walk < GREMLIN_WALKS; walk++) {
+        const struct index_definition *like = NULL;
+        size_t whole;
+
+        buf_init(&said[walk], BUF_DEFAULT_MAX);
+        for (size_t i = 0; i < count && (!like || !is_ours(graph, like, walk)); i++)
+            if (is_like_ours(list[i], walk))
+                like = list[i];
+        if (like && is_ours(graph, like, walk))
+            continue;
+        if (like && slice_equal(like->name, slice_of_text(walks[walk].name)))
+            drop[change.drop_count++] = like->name;
+        whole = document_begin(&said[walk]);
+        index_say(walk, graph->key_count ? graph->keys[0] : SLICE_NONE, &said[walk]);
+        document_end(&said[walk], whole);
+        add[change.add_count++] = buf_slice(&said[walk]);
+    }
+    fine = !change.add_count ||
+           catalogue_indexes_change(graph->options.services->catalogue, account, database,
                                     container_info(graph->options.container)->id, &change, err);
+    for (enum gremlin_walk walk = 0; walk < GREMLIN_WALKS; walk++)
+        buf_done(&said[walk]);
+    return fine;
 }
 
 /* --- Ranges ----------------------------------------------------------------------------------- */
@@ -247,6 +268,19 @@ bool gremlin_walk_row(const struct gremlin_graph *graph, bool in, const struct q
     else
         (void)gremlin_partition_key_stored(graph, &head->in_partition, &ret_row->key);
     return head->out_id.data && head->in_id.data;
+}
+
+bool gremlin_walk_vertex(const struct gremlin_graph *graph, const struct query_entry *entry,
+                         struct slice *ret_id, struct partition_key *ret_key)
+{
+    const struct document_value none = document_undefined();
+
+    *ret_id = text_of(&entry->values[0]);
+    if (graph->key_count)
+        *ret_key = partition_key_of(&graph->space.definition->key, &entry->values[1], 1);
+    else
+        (void)gremlin_partition_key_stored(graph, &none, ret_key);
+    return ret_id->data != NULL;
 }
 
 static void value_keep(struct document_value *value, struct arena *arena)

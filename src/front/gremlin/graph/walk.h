@@ -1,19 +1,29 @@
-/* Walk: edges as the entries of two indexes tell them, without the edges themselves.
+/* Walk: edges as the entries of two indexes tell them, without the edges themselves, and where
+ * vertices are by a third, without the edges between them.
  *
- *     gremlin_out   _vertexId, label, _sink, _sinkPartition, _sinkLabel, partition key
- *     gremlin_in    _sink, label, _sinkPartition, _vertexId, _vertexLabel, partition key
+ *     gremlin_out       _vertexId, label, _sink, _sinkPartition, _sinkLabel, partition key
+ *     gremlin_in        _sink, label, _sinkPartition, _vertexId, _vertexLabel, partition key
+ *     gremlin_vertices  id, partition key
  *
- * Edges alone have entries (a filter by `_isEdge`). Both are definitions of the container like
- * others (docs/design/index-definitions.md): built online, kept by every API that writes, seen in
- * `orrery.indexes`. Graphs whose partition key has several paths have none: entries do not hold the
- * array that their edges say it with. */
+ * In the first two edges alone have entries (a filter by `_isEdge`), in the third all that is no
+ * edge. They are definitions of the container like others (docs/design/index-definitions.md): built
+ * online, kept by every API that writes, seen in `orrery.indexes`. Graphs whose partition key has
+ * several paths have none: entries do not hold the array that their edges say it with. */
 #pragma once
 
 #include "front/gremlin/graph/neighbours.h"
 #include "query/run/entries.h"
 
-/* The index that edges out of vertices, or into them, are read from; NULL: none that is ready. */
-const struct index_definition *gremlin_walk_index(const struct gremlin_graph *graph, bool in);
+enum gremlin_walk { GREMLIN_WALK_OUT, GREMLIN_WALK_IN, GREMLIN_WALK_VERTICES, GREMLIN_WALKS };
+
+/* The index that edges out of vertices, or into them, or vertices are read from; NULL: none that is
+ * ready. */
+const struct index_definition *gremlin_walk_index(const struct gremlin_graph *graph,
+                                                  enum gremlin_walk walk);
+
+/* The id and partition key of a vertex, good as long as the entry. False: it is of no vertex. */
+bool gremlin_walk_vertex(const struct gremlin_graph *graph, const struct query_entry *entry,
+                         struct slice *ret_id, struct partition_key *ret_key);
 
 /* The ranges of edges of these vertices with one of these labels (none: with any), in the arena.
  * *ret_count. */

@@ -1,6 +1,6 @@
-/* The text is parsed once; statements are trees that are resolved when the script is opened, which
- * checks them all before the first runs. One that uses a variable of a statement before is resolved
- * again when its turn comes. */
+/* The text is parsed once, or was before; statements are trees that are resolved when the script is
+ * opened, which checks them all before the first runs. One that uses a variable of a statement
+ * before is resolved again when its turn comes. */
 #include "front/gremlin/language/script.h"
 
 #include "document/utf8.h"
@@ -15,7 +15,7 @@ struct part {
 struct gremlin_script {
     struct arena *arena;
     struct gremlin_script_request request;
-    struct gremlin_syntax syntax;
+    const struct gremlin_syntax *syntax;
     struct part *parts;
     size_t resolved; /* parts whose references are held */
     size_t at;       /* the next one */
@@ -24,30 +24,43 @@ struct gremlin_script {
 static bool part_resolve(struct gremlin_script *script, size_t at, size_t *operators,
                          const struct gremlin_value *variables, struct error *err);
 
+bool gremlin_script_parse(struct slice text, const struct gremlin_script_limits *limits,
+                          struct arena *arena, const struct gremlin_syntax **ret_syntax,
+                          struct error *err)
+{
+    struct gremlin_syntax *syntax = ARENA_NEW(arena, struct gremlin_syntax);
+    size_t valid;
+
+    if (text.len > limits->bytes_max)
+        return error_set(err, ERROR_GREMLIN_SCRIPT_LIMIT,
+                         "the script has %zu bytes, more than the limit of %zu", text.len,
+                         limits->bytes_max);
+    valid = utf8_valid_length(text);
+    if (valid != text.len)
+        return error_set(err, ERROR_GREMLIN_SCRIPT, "the script is not UTF-8 at byte %zu", valid);
+    if (!gremlin_syntax_parse(arena_copy(arena, text), limits->depth_max, arena, syntax, err))
+        return false;
+    *ret_syntax = syntax;
+    return true;
+}
+
 bool gremlin_script_open(const struct gremlin_script_request *request,
                          struct gremlin_script **ret_script, struct error *err)
 {
     CLEANUP(gremlin_script_free) struct gremlin_script *script = NULL;
-    const struct gremlin_script_limits *limits = &request->limits;
-    struct arena *arena;
-    size_t valid, operators = 0;
+    struct arena *arena = arena_new();
+    size_t operators = 0;
 
-    if (request->text.len > limits->bytes_max)
-        return error_set(err, ERROR_GREMLIN_SCRIPT_LIMIT,
-                         "the script has %zu bytes, more than the limit of %zu", request->text.len,
-                         limits->bytes_max);
-    valid = utf8_valid_length(request->text);
-    if (valid != request->text.len)
-        return error_set(err, ERROR_GREMLIN_SCRIPT, "the script is not UTF-8 at byte %zu", valid);
-    arena = arena_new();
     script = ARENA_NEW(arena, struct gremlin_script);
     script->arena = arena;
     script->request = *request;
-    if (!gremlin_syntax_parse(request->text, limits->depth_max, arena, &script->syntax, err))
+    script->syntax = request->syntax;
+    if (!script->syntax &&
+        !gremlin_script_parse(request->text, &request->limits, arena, &script->syntax, err))
         return false;
     script->parts =
-        arena_alloc_zero(arena, memory_array_size(script->syntax.count, sizeof *script->parts));
-    for (size_t i = 0; i < script->syntax.count; i++) {
+        arena_alloc_zero(arena, memory_array_size(script->syntax->count, sizeof *script->parts));
+    for (size_t i = 0; i < script->syntax->count; i++) {
         if (!part_resolve(script, i, &operators, NULL, err))
             return false;
         script->resolved++;
@@ -66,11 +79,11 @@ static bool part_resolve(struct gremlin_script *script, size_t at, size_t *opera
     struct gremlin_resolver resolver = {.request = script->request,
                                         .variables =
                                             variables ? variables : script->request.variables,
-                                        .before = script->syntax.statements,
+                                        .before = script->syntax->statements,
                                         .before_count = variables ? 0 : at,
                                         .operators = *operators};
 
-    if (!gremlin_resolve_statement(&resolver, &script->syntax.statements[at], &part->statement,
+    if (!gremlin_resolve_statement(&resolver, &script->syntax->statements[at], &part->statement,
                                    err))
         return false;
     *operators = resolver.operators;
@@ -100,7 +113,7 @@ bool gremlin_script_next(struct gremlin_script *script, const struct gremlin_val
 {
     size_t at = script->at, operators = 0;
 
-    if (at == script->syntax.count) {
+    if (at == script->syntax->count) {
         *ret_statement = (struct gremlin_statement){0};
         return true;
     }
@@ -118,5 +131,5 @@ bool gremlin_script_next(struct gremlin_script *script, const struct gremlin_val
 
 size_t gremlin_script_count(const struct gremlin_script *script)
 {
-    return script->syntax.count;
+    return script->syntax->count;
 }

@@ -20,6 +20,8 @@
 
 #include "front/gremlin/value/traversal.h"
 
+struct gremlin_syntax;
+
 struct gremlin_script_limits {
     size_t bytes_max;     /* of the text; 65,536 by the service's own limit */
     size_t depth_max;     /* traversals, lists and brackets inside one another */
@@ -30,6 +32,8 @@ struct gremlin_script_limits {
 
 struct gremlin_script_request {
     struct slice text;
+    const struct gremlin_syntax
+        *syntax;         /* the text parsed (gremlin_script_parse); NULL: it is not */
     struct slice source; /* the name traversals begin with; "g" if absent */
     struct gremlin_script_limits limits;
     struct gremlin_heap *heap;             /* where the values are made */
@@ -47,11 +51,18 @@ struct gremlin_statement {
     bool terminated; /* the script says how to end the traversal: next(), iterate(), ... */
 };
 
+/* Parses a text, which is copied, to what lives in the arena and never changes: scripts of the same
+ * text are opened from it with whatever bindings they have. Errors as of gremlin_script_open. */
+NODISCARD bool gremlin_script_parse(struct slice text, const struct gremlin_script_limits *limits,
+                                    struct arena *arena, const struct gremlin_syntax **ret_syntax,
+                                    struct error *err);
+
 struct gremlin_script; /* opaque, owned by its maker; holds on to the heap */
 
 /* GREMLIN_SCRIPT (597 to clients): the text is no script, or names a step or variable that does not
  * exist; the message says where: "... @ line 1, column 5." GREMLIN_SCRIPT_LIMIT: it is over a
- * limit. The text, bindings and variables of the request are borrowed until the script is freed. */
+ * limit. The text or its syntax, bindings and variables of the request are borrowed until the
+ * script is freed. */
 NODISCARD bool gremlin_script_open(const struct gremlin_script_request *request,
                                    struct gremlin_script **ret_script, struct error *err);
 void gremlin_script_free(struct gremlin_script *script); /* NULL is fine */

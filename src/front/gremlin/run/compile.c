@@ -6,7 +6,7 @@
 enum { PARTS_DEPTH_MAX = 64, OPERATORS_MAX = 400 };
 
 static const struct gremlin_step_row rows[] = {
-#define STEP_ROW(name, compile, min, max, takes) {name, compile, min, max, takes},
+#define STEP_ROW(name, compile, min, max, takes) {name, sizeof name - 1, compile, min, max, takes},
 #include "front/gremlin/run/steps.def"
 #undef STEP_ROW
 };
@@ -14,7 +14,7 @@ static const struct gremlin_step_row rows[] = {
 static const struct gremlin_step_row *row_find(struct slice name)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (slice_equal(name, slice_of_text(rows[i].name)))
+        if (slice_equal(name, slice_of(rows[i].name, rows[i].name_len)))
             return &rows[i];
     return NULL;
 }

@@ -22,6 +22,7 @@ struct gremlin_raw;
 
 struct gremlin_step_row {
     const char *name;
+    size_t name_len;
     bool (*compile)(struct gremlin_compiler *compiler, struct gremlin_raw *raw, struct error *err);
     uint32_t min, max; /* arguments */
     uint32_t takes;

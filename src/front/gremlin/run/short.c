@@ -13,21 +13,29 @@ enum { DEPTH_MAX = 8 };
 
 static bool name_is_short(struct slice name)
 {
-    static const char *const names[] = {
-        "V",        "E",        "out",      "in",       "both",    "outE",       "inE",
-        "bothE",    "outV",     "inV",      "bothV",    "otherV",  "has",        "hasLabel",
-        "hasId",    "hasKey",   "hasNot",   "is",       "not",     "and",        "or",
-        "where",    "filter",   "limit",    "range",    "skip",    "tail",       "dedup",
-        "order",    "by",       "id",       "label",    "key",     "value",      "identity",
-        "constant", "values",   "valueMap", "with",     "count",   "elementMap", "properties",
-        "sum",      "min",      "max",      "mean",     "fold",    "unfold",     "project",
-        "select",   "as",       "path",     "coalesce", "group",   "groupCount", "simplePath",
-        "none",     "hasValue", "barrier",  "inject",   "local",   "choose",     "optional",
-        "union",    "to",       "toV",      "toE",      "flatMap", "map",
+    static const struct slice names[] = {
+        SLICE("V"),          SLICE("E"),          SLICE("out"),        SLICE("in"),
+        SLICE("both"),       SLICE("outE"),       SLICE("inE"),        SLICE("bothE"),
+        SLICE("outV"),       SLICE("inV"),        SLICE("bothV"),      SLICE("otherV"),
+        SLICE("has"),        SLICE("hasLabel"),   SLICE("hasId"),      SLICE("hasKey"),
+        SLICE("hasNot"),     SLICE("is"),         SLICE("not"),        SLICE("and"),
+        SLICE("or"),         SLICE("where"),      SLICE("filter"),     SLICE("limit"),
+        SLICE("range"),      SLICE("skip"),       SLICE("tail"),       SLICE("dedup"),
+        SLICE("order"),      SLICE("by"),         SLICE("id"),         SLICE("label"),
+        SLICE("key"),        SLICE("value"),      SLICE("identity"),   SLICE("constant"),
+        SLICE("values"),     SLICE("valueMap"),   SLICE("with"),       SLICE("count"),
+        SLICE("elementMap"), SLICE("properties"), SLICE("sum"),        SLICE("min"),
+        SLICE("max"),        SLICE("mean"),       SLICE("fold"),       SLICE("unfold"),
+        SLICE("project"),    SLICE("select"),     SLICE("as"),         SLICE("path"),
+        SLICE("coalesce"),   SLICE("group"),      SLICE("groupCount"), SLICE("simplePath"),
+        SLICE("none"),       SLICE("hasValue"),   SLICE("barrier"),    SLICE("inject"),
+        SLICE("local"),      SLICE("choose"),     SLICE("optional"),   SLICE("union"),
+        SLICE("to"),         SLICE("toV"),        SLICE("toE"),        SLICE("flatMap"),
+        SLICE("map"),
     };
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (slice_equal(name, slice_of_text(names[i])))
+        if (slice_equal(name, names[i]))
             return true;
     return false;
 }

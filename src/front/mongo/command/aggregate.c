@@ -2,6 +2,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/explain.h"
+#include "front/mongo/command/geo_index.h"
 #include "front/mongo/command/javascript.h"
 #include "front/mongo/command/source.h"
 #include "front/mongo/command/target.h"
@@ -113,9 +114,33 @@ static bool source_find(void *self, struct slice stage, const struct document_va
     return mongo_source_read(self, &source, arena, ret_array, err);
 }
 
+static bool near_key_find(void *self, const struct mongo_pipeline_options *options,
+                          struct arena *arena, struct slice *ret_key, struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    const struct mongo_namespace name = {options->database, options->collection};
+
+    return mongo_collection_open(self, &name, &collection, err) &&
+           mongo_geo_index_key(&collection, arena, ret_key, err);
+}
+
+static bool near_check(void *self, const struct mongo_pipeline_options *options,
+                       const struct mongo_near *near, struct error *err)
+{
+    CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    const struct mongo_namespace name = {options->database, options->collection};
+
+    return mongo_collection_open(self, &name, &collection, err) &&
+           mongo_geo_index_check(&collection, near, err);
+}
+
 struct mongo_pipeline_host mongo_pipeline_host_of(struct mongo_call *call)
 {
-    return (struct mongo_pipeline_host){.source = source_find, .view = view_find, .self = call};
+    return (struct mongo_pipeline_host){.source = source_find,
+                                        .view = view_find,
+                                        .near_key = near_key_find,
+                                        .near_check = near_check,
+                                        .self = call};
 }
 
 static bool is_linearizable(const struct mongo_call *call)
@@ -230,6 +255,7 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
         !mongo_javascript_check(call, build.script, err))
         return false;
     cursor->reading.plan = pipeline.plan;
+    cursor->reading.near = pipeline.near;
     cursor->reading.script = build.script;
     if (is_value(&aggregate.hint))
         cursor->reading.hint = query_value_copy(&aggregate.hint, cursor->arena);

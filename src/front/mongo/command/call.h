@@ -152,6 +152,7 @@ struct mongo {
     struct mongo_operations *operations;
     struct mongo_index_uses *index_uses;
     struct mongo_sampling *sampling;
+    struct mongo_samples *samples;
     struct mongo_intents *intents;
     struct mongo_pending *pending;
     struct mongo_cluster_time time;

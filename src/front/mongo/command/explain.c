@@ -75,6 +75,10 @@ bool mongo_explain_reading(struct mongo_call *call, const struct mongo_collectio
     e->skip = reading->skip;
     e->limit = reading->limit;
     e->counts = reading->counts;
+    if (reading->near) {
+        e->near = kept(call, mongo_near_key(reading->near));
+        e->near_plane = mongo_near_is_plane(reading->near);
+    }
     e->staged = reading->plan.rest != NULL;
     e->fixed = collection->container && collection->space.definition->key.system_key;
     e->ms = (clock_monotonic_ns() - begin) / 1000000;
@@ -376,6 +380,7 @@ enum stage {
     STAGE_SKIP,
     STAGE_PROJECTION,
     STAGE_SORT,
+    STAGE_NEAR,
     STAGE_ACCESS
 };
 
@@ -397,6 +402,8 @@ static bool stage_is_there(const struct showing *s, enum stage stage)
         return e->projection.data && document_count(e->projection);
     case STAGE_SORT:
         return e->sort.data && document_count(e->sort) && !is_true(&s->access, "ordered");
+    case STAGE_NEAR:
+        return e->near.data && !(e->sort.data && document_count(e->sort)) && !e->counts;
     default:
         return true;
     }
@@ -434,6 +441,10 @@ static void stages_append(struct showing *s, struct slice name, enum stage stage
         stage_append(s, "SORT");
         document_append(s->out, SLICE("sortPattern"), &sort);
         document_append_string(s->out, SLICE("type"), SLICE("simple"));
+        break;
+    case STAGE_NEAR:
+        stage_append(s, s->e->near_plane ? "GEO_NEAR_2D" : "GEO_NEAR_2DSPHERE");
+        document_append_string(s->out, SLICE("field"), s->e->near);
         break;
     default:
         access_append(s);

@@ -14,6 +14,8 @@ struct mongo_explaining {
     bool begun; /* a page is being run for it */
     bool fixed; /* the collection is not sharded */
     struct slice filter, sort, projection;
+    struct slice near; /* the path whose distances are the order; data NULL: none */
+    bool near_plane;
     uint64_t skip, limit;
     bool counts, staged;
     struct slice explained; /* of the first page: query/run/explain.c */

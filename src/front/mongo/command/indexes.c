@@ -440,6 +440,8 @@ static bool failure_tell(struct creating *c, const struct index_definition *inde
         char *text = slice_to_text(reason.text);
         int code = strstr(text, "parallel arrays")   ? MONGO_CANNOT_INDEX_PARALLEL_ARRAYS
                    : strstr(text, "hashed index")    ? 16766
+                   : strstr(text, "geo keys")        ? 16755
+                   : strstr(text, "not in interval") ? 13027
                    : strstr(text, "the same values") ? MONGO_DUPLICATE_KEY
                                                      : 276;
 

@@ -12,6 +12,7 @@
 #include "front/mongo/command/labels.h"
 #include "front/mongo/command/operations.h"
 #include "front/mongo/command/permit.h"
+#include "front/mongo/command/samples.h"
 #include "front/mongo/command/sampling.h"
 #include "front/mongo/command/session.h"
 #include "front/mongo/command/signed.h"
@@ -103,6 +104,7 @@ struct mongo *mongo_new(const struct mongo_options *options)
     mongo->operations = mongo_operations_new();
     mongo->index_uses = mongo_index_uses_new();
     mongo->sampling = mongo_sampling_new(options->services.catalogue);
+    mongo->samples = mongo_samples_new();
     random_secret(&seed, sizeof seed);
     mongo->attempts = mongo_attempts_new(seed);
     mongo->intents = mongo_intents_new();
@@ -188,6 +190,7 @@ void mongo_free(struct mongo *mongo)
     mongo_operations_free(mongo->operations);
     mongo_index_uses_free(mongo->index_uses);
     mongo_sampling_free(mongo->sampling);
+    mongo_samples_free(mongo->samples);
     mongo_attempts_free(mongo->attempts);
     mongo_credentials_free(mongo->credentials);
     mongo_directories_free(mongo->directories);

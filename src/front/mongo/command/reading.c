@@ -3,6 +3,7 @@
 #include "document/order.h"
 #include "front/kit/queries.h"
 #include "front/mongo/command/explain.h"
+#include "front/mongo/command/geo_index.h"
 #include "front/mongo/command/index_uses.h"
 #include "front/mongo/command/javascript.h"
 #include "front/mongo/command/told.h"
@@ -195,7 +196,8 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
 {
     struct mongo_match_options options = {.expression = mongo_expression_hook,
                                           .expression_self = &reading->expressions,
-                                          .where = mongo_where_hook};
+                                          .where = mongo_where_hook,
+                                          .near = true};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     const struct query_expression *select;
@@ -217,6 +219,11 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
     if (!row_compile(reading, &build, &select, err) ||
         !mongo_sort_compile(reading->sort, reading->collator, 0, &build, &order, &order_count, err))
         return false;
+    reading->near = mongo_match_near(reading->match);
+    if (reading->near && !order_count) {
+        order = mongo_near_order(reading->near, 0, &build);
+        order_count = 1;
+    }
     reading->plan = (struct query_plan){.query = {.filter = filter_compile(reading, &build),
                                                   .select = select,
                                                   .order = order_count ? order : NULL,
@@ -426,6 +433,8 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     if (collection->container) {
         request.container = container_rid(collection->container);
         if (!hint_find(call, collection, reading, &request.hint, err))
+            return false;
+        if (reading->near && !mongo_geo_index_check(collection, reading->near, err))
             return false;
     }
     fine = front_query_run(&call->front, &reading->plan, &request, &done, err);

@@ -6,6 +6,7 @@
 #include "front/mongo/command/item.h"
 #include "front/mongo/expression/expression.h"
 #include "front/mongo/match/match.h"
+#include "front/mongo/match/near.h"
 #include "query/run.h"
 
 /* What is given of an item that matches. */
@@ -31,6 +32,8 @@ struct mongo_reading {
     struct query_plan plan;
     const struct document_collator *collator; /* NULL: texts compare by bytes */
     const struct mongo_match *match;
+    const struct mongo_near
+        *near; /* what it is ordered by, and needs an index for; NULL: nothing */
     struct mongo_expression_options expressions; /* the variables of let, the collator */
 
     const char *script; /* by which word JavaScript is called; NULL: none is */

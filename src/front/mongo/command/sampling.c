@@ -162,16 +162,19 @@ static bool window_takes(struct named *named, int64_t now_ms)
     return true;
 }
 
-bool mongo_sampling_takes(struct mongo_sampling *sampling, uint32_t container, int64_t now_ms)
+bool mongo_sampling_takes(struct mongo_sampling *sampling, uint32_t container, int64_t now_ms,
+                          bool *ret_named)
 {
     struct named *named;
     bool takes = true;
 
+    *ret_named = false;
     if (!atomic_load_explicit(&sampling->count, memory_order_relaxed))
         return true;
     WITH_LOCK (&sampling->lock) {
         named = named_find(sampling, container);
         takes = !named || window_takes(named, now_ms);
+        *ret_named = named && takes;
     }
     return takes;
 }

@@ -20,5 +20,7 @@ bool mongo_sampling_find(struct mongo_sampling *sampling, uint32_t container, do
 NODISCARD bool mongo_sampling_set(struct mongo_sampling *sampling, uint32_t container, double rate,
                                   struct error *err);
 
-/* Is the advisor to be told of an operation of now? Counts it, if so. */
-bool mongo_sampling_takes(struct mongo_sampling *sampling, uint32_t container, int64_t now_ms);
+/* Is the advisor to be told of an operation of now? Counts it, if so. *ret_named: because somebody
+ * has named the collection. */
+bool mongo_sampling_takes(struct mongo_sampling *sampling, uint32_t container, int64_t now_ms,
+                          bool *ret_named);

@@ -1,5 +1,6 @@
 #include "front/mongo/command/told.h"
 
+#include "front/mongo/command/samples.h"
 #include "front/mongo/command/sampling.h"
 #include "front/traffic.h"
 
@@ -13,13 +14,43 @@ static struct front_traffic_attempt attempt_of(const struct mongo_call *call,
 
 /* Is the advisor told of it at all? */
 static bool is_told(const struct mongo_call *call, const struct mongo_collection *collection,
-                    const struct error *err)
+                    const struct error *err, bool *ret_named)
 {
+    *ret_named = false;
     return call->services->traffic && collection->container &&
            (!err || front_traffic_is_refusal(err)) &&
            mongo_sampling_takes(call->mongo->sampling,
                                 container_info(collection->container)->number,
-                                clock_read_monotonic_ms(call->services->clock));
+                                clock_read_monotonic_ms(call->services->clock), ret_named);
+}
+
+/* What an operation on one document asks for. An insert asks for nothing, and of a write of what
+ * was looked for, which names the version it saw, the search was told. */
+static void item_sample(const struct mongo_call *call, const struct mongo_collection *collection,
+                        const struct item_operation *op)
+{
+    CLEANUP(buf_done) struct buf filter;
+    size_t begin;
+
+    buf_init(&filter, BUF_DEFAULT_MAX);
+    if (op->verb == ITEM_CREATE || op->options.if_match.len)
+        return;
+    begin = document_begin(&filter);
+    document_append(&filter, SLICE("_id"), &op->id);
+    document_end(&filter, begin);
+    mongo_samples_add(call, collection, buf_slice(&filter));
+}
+
+/* The first $match of a pipeline. */
+static struct slice match_of(struct slice body)
+{
+    struct document_value pipeline, stage, match;
+
+    if (document_find(body, SLICE("pipeline"), &pipeline) && pipeline.type == DOCUMENT_ARRAY &&
+        document_find_index(pipeline.document, 0, &stage) && stage.type == DOCUMENT_OBJECT &&
+        document_find(stage.document, SLICE("$match"), &match) && match.type == DOCUMENT_OBJECT)
+        return match.document;
+    return SLICE_NONE;
 }
 
 void mongo_told_item(const struct mongo_call *call, const struct mongo_collection *collection,
@@ -29,9 +60,12 @@ void mongo_told_item(const struct mongo_call *call, const struct mongo_collectio
         [ITEM_READ] = ADVISE_READ,     [ITEM_CREATE] = ADVISE_CREATE, [ITEM_REPLACE] = ADVISE_PATCH,
         [ITEM_UPSERT] = ADVISE_UPSERT, [ITEM_DELETE] = ADVISE_DELETE, [ITEM_CHANGE] = ADVISE_PATCH,
     };
+    bool named;
 
-    if (!is_told(call, collection, err))
+    if (!is_told(call, collection, err, &named))
         return;
+    if (named)
+        item_sample(call, collection, op);
     front_traffic_item(call->services, collection->container,
                        &(struct front_traffic_item){.kind = kinds[op->verb],
                                                     .key = &op->key,
@@ -86,10 +120,14 @@ void mongo_told_reading(const struct mongo_call *call, const struct mongo_collec
                         size_t bytes, const struct error *err)
 {
     CLEANUP(buf_done) struct buf named;
+    bool sampled;
 
     buf_init(&named, BUF_DEFAULT_MAX);
-    if (!is_told(call, collection, err))
+    if (!is_told(call, collection, err, &sampled))
         return;
+    if (sampled)
+        mongo_samples_add(call, collection,
+                          reading->filter.data ? reading->filter : match_of(call->message.body));
     front_traffic_query(
         call->services, collection->container,
         &(struct front_traffic_query){.plan = &reading->plan,

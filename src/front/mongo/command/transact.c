@@ -37,10 +37,6 @@ struct mongo_transact {
     uint8_t tag[FRONT_CURSOR_TAG_LEN];
     bool withholds; /* collections that it makes (catalogue/withheld.h), under the same tag */
 
-    struct arena *overlay_arena; /* NULL: none was built */
-    struct view_overlay *overlay;
-    size_t overlay_writes; /* that it shows */
-
     struct mongo_intent_list intents;
     struct write_record record; /* of the commit */
     uint8_t session[MONGO_SESSION_NAME_LEN];
@@ -99,7 +95,6 @@ void mongo_transact_free(void *self)
     for (struct pinned *p = transact->pinned; p; p = p->next)
         container_unref(p->container);
     memory_meter_set(net_owner_memory(transact->owner), transact->held, 0);
-    arena_free(transact->overlay_arena);
     arena_free(transact->arena);
     memory_free(transact);
 }
@@ -159,7 +154,8 @@ const uint8_t *mongo_transact_tag(const struct mongo_transact *transact)
 static bool hold(struct mongo_transact *transact, struct error *err)
 {
     size_t used = arena_used(transact->arena);
-    size_t all = used + (transact->overlay_arena ? arena_used(transact->overlay_arena) : 0);
+    size_t all =
+        used + (transact->transaction ? transaction_overlay_bytes(transact->transaction) : 0);
 
     if (used > transact->mongo->options.transaction_bytes_max)
         return mongo_error_set(err, MONGO_TRANSACTION_TOO_LARGE,
@@ -280,34 +276,16 @@ struct transaction *mongo_transact_transaction(const struct mongo_call *call)
 
 /* --- Reading --------------------------------------------------------------------------------- */
 
-static bool overlay_build(struct mongo_transact *transact, struct error *err)
-{
-    size_t writes = transaction_write_count(transact->transaction);
-
-    if (writes == transact->overlay_writes)
-        return true;
-    arena_free(transact->overlay_arena);
-    transact->overlay_arena = arena_new();
-    transact->overlay = NULL;
-    transact->overlay_writes = 0;
-    if (!transaction_overlay(transact->transaction, transact->overlay_arena, &transact->overlay,
-                             err))
-        return false;
-    transact->overlay_writes = writes;
-    return hold(transact, err);
-}
-
 static bool moment_take(void *self, struct query_request *request, struct error *err)
 {
     struct mongo_transact *transact = self;
 
     if (!transact->transaction)
         return true; /* no collection is read */
-    if (!overlay_build(transact, err))
+    if (!transaction_overlay(transact->transaction, &request->overlay, err) || !hold(transact, err))
         return false;
     request->snapshot = transaction_snapshot(transact->transaction);
     request->snapshot_of = transact->engine;
-    request->overlay = transact->overlay;
     return true;
 }
 

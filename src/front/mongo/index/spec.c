@@ -17,7 +17,9 @@ struct reading {
     struct document_value key, name, version, unique, sparse, hidden, expires, filter, projection;
     struct document_value collation, clustered, prepared;
     const struct document_collator *collator; /* what it compares texts by; NULL: their bytes */
-    size_t parts, hashed, wildcards;
+    struct document_value sphere_version, bits, min, max;
+    size_t parts, hashed, wildcards, spheres, planes;
+    double low, high; /* of the box of a plane */
 };
 
 static struct slice text_of(const struct reading *r, struct slice document)
@@ -76,10 +78,10 @@ static bool field_read(struct reading *r, struct slice name, const struct docume
         {SLICE("default_language"), NULL},
         {SLICE("language_override"), NULL},
         {SLICE("textIndexVersion"), NULL},
-        {SLICE("2dsphereIndexVersion"), NULL},
-        {SLICE("bits"), NULL},
-        {SLICE("min"), NULL},
-        {SLICE("max"), NULL},
+        {SLICE("2dsphereIndexVersion"), &r->sphere_version},
+        {SLICE("bits"), &r->bits},
+        {SLICE("min"), &r->min},
+        {SLICE("max"), &r->max},
         {SLICE("bucketSize"), NULL},
     };
 
@@ -174,10 +176,14 @@ static bool field_check(const struct reading *r, struct slice field)
 
 static bool plugin_check(struct reading *r, struct slice plugin)
 {
-    static const char *const known[] = {"text", "2d", "2dsphere", "geoHaystack"};
+    static const char *const known[] = {"text", "geoHaystack"};
 
     if (slice_equal(plugin, SLICE("hashed"))) {
         r->hashed++;
+        return true;
+    }
+    if (slice_equal(plugin, SLICE("2dsphere")) || slice_equal(plugin, SLICE("2d"))) {
+        *(plugin.len == 2 ? &r->planes : &r->spheres) += 1;
         return true;
     }
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
@@ -409,6 +415,60 @@ static bool kind_check(const struct reading *r)
     return true;
 }
 
+/* The box of a plane is half open in MongoDB, and whole here. */
+static bool plane_check(struct reading *r)
+{
+    double bits;
+
+    r->low = -180;
+    r->high = 180;
+    if (is_given(&r->min) && !document_to_double(&r->min, &r->low))
+        return cannot(r, "min of a 2d index must be a number");
+    if (is_given(&r->max) && !document_to_double(&r->max, &r->high))
+        return cannot(r, "max of a 2d index must be a number");
+    if (!isfinite(r->low) || !isfinite(r->high) || !(r->low < r->high))
+        return mongo_error_set(r->err, MONGO_INVALID_OPTIONS,
+                               "2d index: min must be less than max, both of them finite");
+    return !is_given(&r->bits) ||
+           (document_to_double(&r->bits, &bits) && bits >= 1 && bits <= 32) ||
+           mongo_error_set(r->err, MONGO_INVALID_OPTIONS, "bits for hash must be > 0 and <= 32");
+}
+
+static bool spatial_check(struct reading *r)
+{
+    const char *kind = r->planes ? "2d" : "2dsphere";
+    struct document_iter iter;
+    int64_t version;
+
+    if (!r->planes && !r->spheres)
+        return true;
+    if (r->planes + r->spheres > 1)
+        return mongo_error_set(r->err, MONGO_CANNOT_CREATE_INDEX,
+                               "an index has at most one 2dsphere or 2d field here");
+    if (r->hashed || r->wildcards)
+        return mongo_error_set(r->err, MONGO_CANNOT_CREATE_INDEX,
+                               "Cannot use %s index with hashed or wildcard fields", kind);
+    document_iter_init(&iter, r->key.document);
+    (void)document_iter_next(&iter);
+    if (r->planes && iter.value.type != DOCUMENT_STRING)
+        return mongo_error_set(r->err, 16801, "2d has to be first in index");
+    if (flag_of(&r->unique))
+        return mongo_error_set(r->err, MONGO_CANNOT_CREATE_INDEX,
+                               "Index type '%s' does not support the unique option", kind);
+    if (is_given(&r->expires))
+        return mongo_error_set(r->err, MONGO_CANNOT_CREATE_INDEX,
+                               "Index type '%s' cannot be a TTL index", kind);
+    if (r->planes && r->collator)
+        return mongo_error_set(r->err, MONGO_CANNOT_CREATE_INDEX,
+                               "Index type '2d' does not support collation");
+    if (is_given(&r->sphere_version) &&
+        (!document_to_int64(&r->sphere_version, &version) || version != 3))
+        return mongo_error_set(r->err, MONGO_CANNOT_CREATE_INDEX,
+                               "unsupported geo index version { 2dsphereIndexVersion: ... }, only "
+                               "support versions: [3]");
+    return !r->planes || plane_check(r);
+}
+
 /* Of {_id: 1} only what changes nothing of it may be said. */
 static bool id_check(const struct reading *r, const struct document_collator *inherited)
 {
@@ -510,6 +570,14 @@ static void shown_make(struct reading *r)
     if (flag_of(&r->hidden))
         document_append_bool(&out, SLICE("hidden"), true);
     collation_append(r->collator, &out);
+    if (r->spheres)
+        document_append_int32(&out, SLICE("2dsphereIndexVersion"), 3);
+    if (is_given(&r->bits) && r->planes)
+        document_append(&out, SLICE("bits"), &r->bits);
+    if (is_given(&r->min) && r->planes)
+        document_append(&out, SLICE("min"), &r->min);
+    if (is_given(&r->max) && r->planes)
+        document_append(&out, SLICE("max"), &r->max);
     document_end(&out, begin);
     spec->shown = arena_copy(r->arena, buf_slice(&out));
 }
@@ -538,6 +606,11 @@ struct slice mongo_index_show(const struct index_definition *definition, struct 
         dotted_append(&definition->parts[i].path, &path);
         if (definition->parts[i].hashed)
             document_append_string(&out, buf_slice(&path), SLICE("hashed"));
+        else if (definition->parts[i].cells)
+            document_append_string(&out, buf_slice(&path),
+                                   definition->spatial->rules.surface == SEARCH_PLANE
+                                       ? SLICE("2d")
+                                       : SLICE("2dsphere"));
         else
             document_append_int32(&out, buf_slice(&path), definition->parts[i].descending ? -1 : 1);
     }
@@ -577,6 +650,20 @@ struct slice mongo_index_path(struct slice dotted, struct arena *arena)
     return arena_copy(arena, buf_slice(&out));
 }
 
+static void cells_append(const struct reading *r, struct buf *out)
+{
+    size_t box;
+
+    if (r->spheres) {
+        document_append_string(out, SLICE("cells"), SLICE("earth"));
+        return;
+    }
+    box = document_append_object_begin(out, SLICE("cells"));
+    document_append_double(out, SLICE("min"), r->low);
+    document_append_double(out, SLICE("max"), r->high);
+    document_end(out, box);
+}
+
 static void parts_append(const struct reading *r, struct buf *out)
 {
     size_t list = document_append_array_begin(out, SLICE("key"));
@@ -590,8 +677,10 @@ static void parts_append(const struct reading *r, struct buf *out)
         double number = 0;
 
         document_append_string(out, SLICE("path"), mongo_index_path(iter.key, r->arena));
-        if (iter.value.type == DOCUMENT_STRING)
+        if (iter.value.type == DOCUMENT_STRING && slice_equal(iter.value.text, SLICE("hashed")))
             document_append_bool(out, SLICE("hashed"), true);
+        else if (iter.value.type == DOCUMENT_STRING)
+            cells_append(r, out);
         else if (document_to_double(&iter.value, &number) && number < 0)
             document_append_string(out, SLICE("order"), SLICE("descending"));
         document_end(out, part);
@@ -683,11 +772,11 @@ static bool definition_make(struct reading *r)
     document_append_string(&out, SLICE("order"), SLICE("mongo"));
     collation_append(r->collator, &out);
     document_append_bool(&out, SLICE("multikey"), true);
-    if (!r->wildcards)
+    if (!r->wildcards && !r->spheres && !r->planes)
         document_append_string(&out, SLICE("arrays"), SLICE("counted"));
     if (flag_of(&r->hidden))
         document_append_bool(&out, SLICE("hidden"), true);
-    if (flag_of(&r->sparse))
+    if (flag_of(&r->sparse) && !r->spheres && !r->planes) /* such an index always is */
         document_append_bool(&out, SLICE("sparse"), true);
     if (spec->unique)
         document_append_string(&out, SLICE("unique"), SLICE("logicalPartition"));
@@ -724,7 +813,11 @@ bool mongo_index_spec_read(struct slice index, const struct document_collator *i
                         .projection = none,
                         .collation = none,
                         .clustered = none,
-                        .prepared = none};
+                        .prepared = none,
+                        .sphere_version = none,
+                        .bits = none,
+                        .min = none,
+                        .max = none};
     struct document_iter iter;
 
     document_iter_init(&iter, index);
@@ -733,7 +826,7 @@ bool mongo_index_spec_read(struct slice index, const struct document_collator *i
             return false;
     if (!key_check(&r) || !name_check(&r) || !flags_check(&r) || !version_check(&r) ||
         !expiry_check(&r) || !filter_check(&r) || !projection_check(&r) || !collation_check(&r) ||
-        !kind_check(&r))
+        !kind_check(&r) || !spatial_check(&r))
         return false;
     spec.unique = flag_of(&r.unique);
     spec.is_id = key_is(&r, SLICE("_id"));
@@ -774,8 +867,13 @@ bool mongo_index_keys_same(struct slice shown, struct slice other)
 
 bool mongo_index_options_same(struct slice shown, struct slice other)
 {
-    static const struct slice names[] = {SLICE("unique"), SLICE("sparse"),
-                                         SLICE("expireAfterSeconds"), SLICE("wildcardProjection")};
+    static const struct slice names[] = {SLICE("unique"),
+                                         SLICE("sparse"),
+                                         SLICE("expireAfterSeconds"),
+                                         SLICE("wildcardProjection"),
+                                         SLICE("bits"),
+                                         SLICE("min"),
+                                         SLICE("max")};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (!fields_same(shown, other, names[i]))

@@ -359,6 +359,17 @@ static bool is_truth(const struct document_value *value)
     return value->type != DOCUMENT_NULL && value->type != DOCUMENT_UNDEFINED;
 }
 
+static bool near_holds(struct match_evaluation *evaluation, const struct match_node *node,
+                       const struct document_value *value)
+{
+    bool holds;
+
+    if (mongo_near_holds(node->near, value, evaluation->context, &holds, evaluation->err))
+        return holds;
+    evaluation->failed = true;
+    return false;
+}
+
 static bool expression_holds(struct match_evaluation *evaluation,
                              const struct query_expression *expression)
 {
@@ -413,6 +424,8 @@ static bool node_holds(struct match_evaluation *evaluation, const struct match_n
         return (double)(query_random(evaluation->context) >> 11) * 0x1p-53 < node->rate;
     case MATCH_EXPRESSION:
         return expression_holds(evaluation, node->expression);
+    case MATCH_NEAR:
+        return near_holds(evaluation, node, value);
     case MATCH_SCHEMA:
         return match_schema_holds(evaluation, node->schema, value);
     default:

@@ -1,6 +1,6 @@
-/* $geoWithin and $geoIntersects. What is given becomes one GeoJSON value when the filter is
- * compiled, so that a document is asked one of three things: is it within, does it meet, is it so
- * close.
+/* $geoWithin, $geoIntersects and $near. What is given to the first two becomes one GeoJSON value
+ * when the filter is compiled, so that a document is asked one of three things: is it within, does
+ * it meet, is it so close.
  *
  * With $geometry and $centerSphere positions are on the Earth, which is round to MongoDB: its
  * radius is 6378.1 km. With $box, $polygon and $center they are in a plane, whatever the numbers. A
@@ -244,6 +244,104 @@ const struct match_node *match_parse_geo(struct match_parse *parse, const struct
     mongo_error_set(parse->err, MONGO_BAD_VALUE, "unknown geo specifier: %.*s",
                     (int)MIN(iter.key.len, (size_t)60), (const char *)iter.key.data);
     return NULL;
+}
+
+/* --- $near ------------------------------------------------------------------------------------ */
+
+/* {$geometry: ..., $minDistance: ..., $maxDistance: ...} */
+static bool near_geometry_read(struct match_parse *parse, struct slice object, struct slice beside,
+                               struct mongo_near_terms *terms)
+{
+    struct document_value ignored;
+    struct document_iter iter;
+
+    if (document_find(beside, SLICE("$maxDistance"), &ignored) ||
+        document_find(beside, SLICE("$minDistance"), &ignored))
+        return mongo_error_set(parse->err, MONGO_BAD_VALUE,
+                               "geo near accepts just one argument when querying for a GeoJSON "
+                               "point. Extra field found: a distance beside it");
+    document_iter_init(&iter, object);
+    while (document_iter_next(&iter)) {
+        if (slice_equal(iter.key, SLICE("$geometry")))
+            terms->point = iter.value;
+        else if (slice_equal(iter.key, SLICE("$minDistance")))
+            terms->min = iter.value;
+        else if (slice_equal(iter.key, SLICE("$maxDistance")))
+            terms->max = iter.value;
+        else
+            return mongo_error_set(parse->err, MONGO_BAD_VALUE,
+                                   "invalid argument in geo near query: %.*s",
+                                   (int)MIN(iter.key.len, (size_t)60), (const char *)iter.key.data);
+    }
+    terms->geometry = true;
+    return true;
+}
+
+/* [x, y], {x: ..., y: ...} or [x, y, the greatest distance]. */
+static bool near_pair_read(struct match_parse *parse, const struct document_value *value,
+                           struct slice beside, struct mongo_near_terms *terms)
+{
+    CLEANUP(buf_done) struct buf pair;
+    struct document_iter iter;
+    size_t count = 0, begin;
+    double numbers[3];
+
+    buf_init(&pair, BUF_DEFAULT_MAX);
+    document_iter_init(&iter, value->document);
+    while (document_iter_next(&iter)) {
+        if (count == ARRAY_LEN(numbers) || !document_is_number(&iter.value) ||
+            !document_to_double(&iter.value, &numbers[count++]))
+            return mongo_error_set(parse->err, MONGO_BAD_VALUE,
+                                   "invalid point provided to geo near query");
+    }
+    if (count < 2)
+        return mongo_error_set(parse->err, MONGO_BAD_VALUE,
+                               "invalid point provided to geo near query");
+    begin = document_begin(&pair);
+    document_append_double(&pair, SLICE("0"), numbers[0]);
+    document_append_double(&pair, SLICE("1"), numbers[1]);
+    document_end(&pair, begin);
+    terms->point = document_array(arena_copy(parse->build->arena, buf_slice(&pair)));
+    if (count == 3)
+        terms->max = document_double(numbers[2]);
+    (void)document_find(beside, SLICE("$maxDistance"), &terms->max);
+    (void)document_find(beside, SLICE("$minDistance"), &terms->min);
+    return true;
+}
+
+const struct match_node *match_parse_near(struct match_parse *parse, const struct match_path *path,
+                                          struct slice operators, struct slice name,
+                                          const struct document_value *value)
+{
+    struct match_node *node = match_node_new(parse, MATCH_NEAR, NULL);
+    struct mongo_near_terms terms = {.point = document_undefined(),
+                                     .min = document_undefined(),
+                                     .max = document_undefined(),
+                                     .sphere = slice_equal(name, SLICE("$nearSphere"))};
+    struct document_value geometry;
+
+    if (!parse->options->near) {
+        mongo_error_set(parse->err, 5626500,
+                        "$geoNear, $near, and $nearSphere are not allowed in this context, as "
+                        "these operators require sorting geospatial data. If you do not need sort, "
+                        "consider using $geoWithin instead.");
+        return NULL;
+    }
+    if (!path || parse->inner || parse->optional)
+        return refuse(parse, "geoNear must be top-level expr");
+    if (parse->near)
+        return refuse(parse, "Too many geoNear expressions");
+    if (value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY)
+        return refuse(parse, "near must be first in: a point is an object or an array");
+    terms.key = path->text;
+    if (document_find(value->document, SLICE("$geometry"), &geometry)
+            ? !near_geometry_read(parse, value->document, operators, &terms)
+            : !near_pair_read(parse, value, operators, &terms))
+        return NULL;
+    if (!mongo_near_new(&terms, parse->build->arena, &parse->near, parse->err))
+        return NULL;
+    node->near = parse->near;
+    return node;
 }
 
 static bool shape_get(struct match_evaluation *evaluation, const struct match_node *node,

@@ -342,6 +342,25 @@ static bool texts_agree(const struct query_implying *implying, const struct matc
     return !patterns && (!is_comparison(node) || !document_collate_matters(&node->value));
 }
 
+/* A figure is there, and where: of polygons that are told by the way their ring goes, which indexes
+ * do not look at, nothing but the former. */
+static const struct query_implied *geo_imply(const struct query_implying *implying,
+                                             const struct match_node *node,
+                                             const struct query_operand *operand)
+{
+    const struct query_region region = {
+        .figure = &node->value,
+        .rules = *node->geo.rules,
+        .distance = node->geo.how == MATCH_GEO_NEAR ? node->geo.distance : 0};
+    const struct query_implied *parts[] = {
+        present(implying,
+                query_implied_inexact(implying, query_implied_whatever(implying, operand))),
+        query_implied_region(implying, operand, &region)};
+    bool strict = region.rules.surface == SEARCH_EARTH && !region.rules.smaller;
+
+    return strict ? parts[0] : query_implied_all(implying, parts, ARRAY_LEN(parts));
+}
+
 static const struct query_implied *value_imply(const struct query_implying *implying,
                                                const struct match_node *node, const struct way *way)
 {
@@ -370,11 +389,12 @@ static const struct query_implied *value_imply(const struct query_implying *impl
     case MATCH_TYPE:
     case MATCH_MOD:
     case MATCH_BITS:
-    case MATCH_GEO:
         if (!way->operand.through)
             return NULL;
         implied = query_implied_inexact(implying, query_implied_whatever(implying, &way->operand));
         break;
+    case MATCH_GEO:
+        return way->operand.through ? geo_imply(implying, node, &way->operand) : NULL;
     default:
         return NULL;
     }
@@ -566,6 +586,8 @@ static const struct query_implied *imply(const struct query_implying *implying,
     case MATCH_GEO:
         return node->path ? predicate_imply(implying, node, bases)
                           : itself_imply(implying, node, bases);
+    case MATCH_NEAR:
+        return mongo_near_imply(node->near, implying);
     case MATCH_EXPRESSION:
         return expression_imply(implying, node->expression);
     default:

@@ -31,6 +31,7 @@ static const struct mongo_match *match_new(const struct match_parse *parse,
     match->sampled = parse->sampled;
     match->expressions = parse->expressions;
     match->expression_count = parse->expression_count;
+    match->near = parse->near;
     return match;
 }
 
@@ -227,6 +228,11 @@ bool mongo_match_holds(const struct mongo_match *match, const struct document_va
     int64_t position;
 
     return mongo_match_position(match, document, context, ret_holds, &position, err);
+}
+
+const struct mongo_near *mongo_match_near(const struct mongo_match *match)
+{
+    return match->near;
 }
 
 /* --- What else a filter says ------------------------------------------------------------------ */

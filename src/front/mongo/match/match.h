@@ -29,6 +29,8 @@ struct mongo_match_options {
     bool (*where)(void *self, const struct document_value *code, struct query_build *build,
                   const struct query_expression **ret_expression, struct error *err);
     void *where_self;
+
+    bool near; /* $near and $nearSphere may be asked: whoever does orders by distance */
 };
 
 /* The filter as an expression that is true or false for a row of a plan; whatever it needs of
@@ -57,6 +59,10 @@ NODISCARD bool mongo_match_position(const struct mongo_match *match,
                                     const struct document_value *document,
                                     struct query_context *context, bool *ret_holds,
                                     int64_t *ret_position, struct error *err);
+
+/* The $near or $nearSphere of the filter, which is part of what it asks; NULL: there is none. */
+struct mongo_near;
+const struct mongo_near *mongo_match_near(const struct mongo_match *match);
 
 /* --- Parts of other languages ---------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "front/mongo/match/match.h"
+#include "front/mongo/match/near.h"
 #include "search/geometry.h"
 
 enum { MATCH_DEPTH_MAX = 100, MATCH_COMPONENTS_MAX = 200 };
@@ -16,6 +17,7 @@ enum match_kind {
     MATCH_SAMPLE, /* by chance */
     MATCH_EXPRESSION,
     MATCH_SCHEMA,
+    MATCH_NEAR, /* of the whole document, as those before */
     /* Predicates. */
     MATCH_EQUAL,
     MATCH_LESS,
@@ -105,6 +107,7 @@ struct match_node {
         double rate;
         const struct query_expression *expression;
         const struct match_schema *schema;
+        const struct mongo_near *near;
     };
 };
 
@@ -114,6 +117,7 @@ struct mongo_match {
     bool sampled;                                      /* the same document may match or not */
     const struct query_expression *const *expressions; /* of $expr, that slots are known by */
     size_t expression_count;
+    const struct mongo_near *near; /* NULL: none is asked */
 };
 
 /* What is compiled, and how deep it is in it. */
@@ -123,7 +127,9 @@ struct match_parse {
     const struct document_collator *collator; /* NULL: none */
     struct error *err;
     unsigned depth;
-    bool inner; /* below $elemMatch, where paths begin at an element */
+    bool inner;    /* below $elemMatch, where paths begin at an element */
+    bool optional; /* below $or, $nor or $not: what is said may not hold */
+    const struct mongo_near *near;
     bool sampled;
     const struct query_expression **expressions;
     size_t expression_count;
@@ -154,6 +160,10 @@ struct match_node *match_parse_mod(struct match_parse *parse, const struct match
                                    const struct document_value *value);
 const struct match_node *match_parse_geo(struct match_parse *parse, const struct match_path *path,
                                          struct slice name, const struct document_value *value);
+/* $near and $nearSphere, with $minDistance and $maxDistance beside them among the operators. */
+const struct match_node *match_parse_near(struct match_parse *parse, const struct match_path *path,
+                                          struct slice operators, struct slice name,
+                                          const struct document_value *value);
 struct match_node *match_parse_size(struct match_parse *parse, const struct match_path *path,
                                     const struct document_value *value);
 struct match_node *match_parse_regex(struct match_parse *parse, const struct match_path *path,

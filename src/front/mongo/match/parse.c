@@ -344,6 +344,9 @@ static const struct match_node *element_node(struct match_parse *parse,
 static const struct match_node *not_node(struct match_parse *parse, const struct match_path *path,
                                          const struct document_value *value)
 {
+    const struct match_node *node;
+    bool outer = parse->optional;
+
     if (value->type == DOCUMENT_REGEX)
         return not_of(parse, regex_node(parse, path, value));
     if (value->type != DOCUMENT_OBJECT) {
@@ -354,7 +357,10 @@ static const struct match_node *not_node(struct match_parse *parse, const struct
         mongo_error_set(parse->err, MONGO_BAD_VALUE, "$not cannot be empty");
         return NULL;
     }
-    return not_of(parse, match_parse_operators(parse, path, value->document));
+    parse->optional = true;
+    node = match_parse_operators(parse, path, value->document);
+    parse->optional = outer;
+    return not_of(parse, node);
 }
 
 static bool is_true(const struct document_value *value)
@@ -412,14 +418,26 @@ static const struct match_node *refused(struct match_parse *parse, struct slice 
     return NULL;
 }
 
-static bool is_geo(struct slice name)
+static bool is_near(struct slice name)
 {
-    static const char *const names[] = {
-        "$geoWithin", "$geoIntersects", "$near",        "$nearSphere",  "$geoNear",
-        "$within",    "$geometry",      "$maxDistance", "$minDistance", "$uniqueDocs"};
+    return slice_equal(name, SLICE("$near")) || slice_equal(name, SLICE("$nearSphere")) ||
+           slice_equal(name, SLICE("$geoNear"));
+}
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (slice_equal(name, slice_of_text(names[i])))
+/* What may stand beside $near of a pair. */
+static bool is_near_term(struct slice name)
+{
+    return slice_equal(name, SLICE("$maxDistance")) || slice_equal(name, SLICE("$minDistance")) ||
+           slice_equal(name, SLICE("$uniqueDocs"));
+}
+
+static bool has_near(struct slice operators)
+{
+    struct document_iter iter;
+
+    document_iter_init(&iter, operators);
+    while (document_iter_next(&iter))
+        if (is_near(iter.key))
             return true;
     return false;
 }
@@ -530,8 +548,10 @@ static const struct match_node *operator_node(struct match_parse *parse,
         if (slice_equal(name, SLICE("$geoWithin")) || slice_equal(name, SLICE("$within")) ||
             slice_equal(name, SLICE("$geoIntersects")))
             return match_parse_geo(parse, path, name, value);
-        if (is_geo(name))
-            return refused(parse, name, "no geospatial index is offered");
+        if (is_near(name))
+            return match_parse_near(parse, path, operators, name, value);
+        if (is_near_term(name) && has_near(operators))
+            return always(parse);
         mongo_error_set(parse->err, MONGO_BAD_VALUE, "unknown operator: %.*s", SLICE_ARG(name));
         return NULL;
     }
@@ -603,7 +623,7 @@ const struct match_node *match_parse_operators(struct match_parse *parse,
 static const struct match_node *logical_node(struct match_parse *parse, struct slice name,
                                              const struct document_value *value)
 {
-    bool all = slice_equal(name, SLICE("$and"));
+    bool all = slice_equal(name, SLICE("$and")), outer = parse->optional;
     struct children children = {0};
     struct document_iter iter;
     const struct match_node *node;
@@ -619,7 +639,9 @@ static const struct match_node *logical_node(struct match_parse *parse, struct s
                             "$or/$and/$nor entries need to be full objects");
             return NULL;
         }
+        parse->optional |= !all;
         node = match_parse_filter(parse, iter.value.document);
+        parse->optional = outer;
         if (!node)
             return NULL;
         children_add(parse, &children, node);
@@ -749,8 +771,6 @@ static const struct match_node *top_level(struct match_parse *parse, struct slic
         return where_node(parse, value);
     if (slice_equal(name, SLICE("$text")))
         return refused(parse, name, "there is no text index");
-    if (is_geo(name))
-        return refused(parse, name, "no geospatial index is offered");
     mongo_error_set(parse->err, MONGO_BAD_VALUE,
                     "unknown top level operator: %.*s. If you have a field name that starts with a "
                     "'$' symbol, consider using $getField or $setField.",

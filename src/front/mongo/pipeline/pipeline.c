@@ -412,6 +412,7 @@ bool mongo_pipeline_compile(struct slice pipeline, const struct mongo_pipeline_o
     made.plan.fingerprint = fingerprint_of(pipeline, options);
     made.collectionless = p.constant;
     made.target = p.target;
+    made.near = p.near;
     *ret_pipeline = made;
     return true;
 }

@@ -12,6 +12,7 @@
 #include "query/plan.h"
 
 struct mongo_pipeline_options;
+struct mongo_near; /* front/mongo/match/near.h */
 
 /* What the front knows and a pipeline does not. */
 /* A view that a stage names. */
@@ -30,6 +31,13 @@ struct mongo_pipeline_host {
     /* A collection that is a view, in the arena. NULL: there are no views. */
     bool (*view)(void *self, struct slice database, struct slice collection, struct arena *arena,
                  struct mongo_pipeline_view *ret_view, struct error *err);
+    /* Of $geoNear over the collection of the options: the path of its only geospatial index, dotted
+     * and in the arena, absent where there is no collection (27); has it an index for this (291)?
+     * NULL: there are no indexes. */
+    bool (*near_key)(void *self, const struct mongo_pipeline_options *options, struct arena *arena,
+                     struct slice *ret_key, struct error *err);
+    bool (*near_check)(void *self, const struct mongo_pipeline_options *options,
+                       const struct mongo_near *near, struct error *err);
     void *self;
 };
 
@@ -79,6 +87,7 @@ struct mongo_pipeline {
     struct query_plan plan;
     bool collectionless; /* it brings its own documents and reads no collection to begin with */
     struct mongo_target target;
+    const struct mongo_near *near; /* of its $geoNear; NULL: none */
 };
 
 enum { MONGO_PIPELINE_STAGES_MAX = 1000 };

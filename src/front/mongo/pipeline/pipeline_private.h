@@ -54,6 +54,7 @@ struct pipeline {
     size_t position, length; /* of the stage being compiled, in the pipeline */
     struct slice stage_name;
     struct mongo_target target;
+    const struct mongo_near *near;
 };
 
 /* Appends a stage. */

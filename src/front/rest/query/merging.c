@@ -6,6 +6,7 @@
 
 #include "front/rest/sql/gateway_plan.h"
 #include "front/rest/sql/key_ranges.h"
+#include "front/rest/sql/vectors.h"
 #include "throughput/cost.h"
 
 #define BASIC "Aggregate,CompositeAggregate,Distinct,MultipleOrderBy,OffsetAndLimit,OrderBy,Top"
@@ -20,14 +21,15 @@ struct library {
 /* The first that fits counts. JavaScript lists CountIf too, but shows the count of one range: its
  * list of aggregates has no such operator. */
 static const struct library libraries[] = {
-    {"azure-cosmos-js/", 4, BASIC GROUPS ",ListAndSetAggregate"},
+    {"azure-cosmos-js/", 4, BASIC GROUPS ",ListAndSetAggregate,NonStreamingOrderBy"},
     {"azure-cosmos-js/", 0, BASIC GROUPS},
-    {"azsdk-python-cosmos/", 0, BASIC ",CountIf"},
-    {"azsdk-python-cosmos-async/", 0, BASIC ",CountIf"},
+    {"azsdk-python-cosmos/", 0, BASIC ",CountIf,NonStreamingOrderBy"},
+    {"azsdk-python-cosmos-async/", 0, BASIC ",CountIf,NonStreamingOrderBy"},
 };
 
 /* Of clients that nothing is known of, where all are to merge. */
-static const char all_features[] = BASIC GROUPS ",CountIf,ListAndSetAggregate,DCount";
+static const char all_features[] =
+    BASIC GROUPS ",CountIf,ListAndSetAggregate,DCount,NonStreamingOrderBy";
 
 /* A User-Agent is products between blanks: "Node.js/18.20.4 (linux; x64) azure-cosmos-js/4.4.1". */
 static bool is_library(struct slice agent, const struct library *library)
@@ -123,7 +125,7 @@ bool rest_merging_is_left(struct rest_call *call, const struct rest_items *items
 
     buf_init(&plan, BUF_DEFAULT_MAX);
     if (!features.data || is_narrowed(call) || !is_merged(query) ||
-        !spans_several(items, query, call->arena) ||
+        !(sql_vectors_overflow(query) || spans_several(items, query, call->arena)) ||
         !sql_gateway_plan(query, &items->space.definition->key, features, call->arena, &plan,
                           &fault, &ignored))
         return false;

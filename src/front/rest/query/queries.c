@@ -18,6 +18,7 @@
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/rebind.h"
 #include "front/rest/sql/resolve.h"
+#include "front/rest/sql/vectors.h"
 #include "front/rest/target/feed_target.h"
 #include "front/rest/target/former.h"
 #include "front/rest/target/session.h"
@@ -83,7 +84,7 @@ struct sql_compile_options rest_query_options(const struct rest_items *items)
 {
     struct sql_compile_options options = {.names = definition_names_of(items->space.definition),
                                           .plane = items->space.definition->plane};
-    struct document_value computed, full_text;
+    struct document_value computed, full_text, vectors;
 
     if (document_find(items->space.definition->document, SLICE("computedProperties"), &computed) &&
         computed.type == DOCUMENT_ARRAY)
@@ -91,6 +92,10 @@ struct sql_compile_options rest_query_options(const struct rest_items *items)
     if (document_find(items->space.definition->document, SLICE("fullTextPolicy"), &full_text) &&
         full_text.type == DOCUMENT_OBJECT)
         options.full_text = full_text.document;
+    if (document_find(items->space.definition->document, SLICE("vectorEmbeddingPolicy"),
+                      &vectors) &&
+        vectors.type == DOCUMENT_OBJECT)
+        options.vectors = vectors.document;
     return options;
 }
 
@@ -618,11 +623,13 @@ static bool plan_make(struct rest_call *call, const struct rest_items *items,
                       const struct sql_body *body, struct sql_error *fault, struct error *err)
 {
     struct slice features = rest_call_header(call, REST_HEADER_QUERY_FEATURES);
+    struct sql_report report = {call->arena, fault, err};
     struct sql_query *query;
 
     return sql_parse(body->text, NULL, call->arena, &query, fault, err) &&
            sql_bind(query, body->parameters, call->arena, fault, err) &&
            sql_resolve(query, call->arena, fault, err) &&
+           sql_vectors_orient(query, rest_query_options(items).vectors, call->arena, &report) &&
            sql_gateway_plan(query, &items->space.definition->key, features, call->arena,
                             &call->body, fault, err);
 }

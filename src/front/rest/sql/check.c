@@ -3,6 +3,7 @@
 
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/print.h"
+#include "front/rest/sql/vectors.h"
 
 #include <stdlib.h>
 
@@ -225,6 +226,27 @@ static bool check_order_steps(struct sql_expr *expr, const struct sql_report *re
     return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(report);
 }
 
+static bool has_vector_call(const struct sql_query *query)
+{
+    for (uint32_t i = 0; i < query->order_count; i++)
+        if (sql_is_vector_call(query->order_by[i].expr))
+            return true;
+    return false;
+}
+
+/* How alike vectors are is an order of its own, which goes one way. */
+static bool check_order_vector(const struct sql_query *query, const struct sql_report *report)
+{
+    if (query->order_count > 1)
+        return sql_report_at(report, "", query->order_by[1].expr->span,
+                             "An ORDER BY clause with the VectorDistance function must not have "
+                             "other items.");
+    return !query->order_by[0].direction_given ||
+           sql_report_whole(report, ERROR_BAD_QUERY,
+                            "Specifying a sort order (ASC or DESC) in the ORDER BY clause with "
+                            "VectorDistance function is not supported.");
+}
+
 bool sql_check_order(const struct sql_query *query, bool outermost, struct arena *arena,
                      const struct sql_report *report)
 {
@@ -233,6 +255,8 @@ bool sql_check_order(const struct sql_query *query, bool outermost, struct arena
     if (query->order_by_rank)
         return sql_report_at(report, "", query->order_by[0].expr->span,
                              "The ORDER BY RANK clause requires a scoring function.");
+    if (outermost && !query->group_by.count && query->order_count && has_vector_call(query))
+        return check_order_vector(query, report);
     for (uint32_t i = 0; i < query->order_count; i++) {
         struct sql_expr *expr = query->order_by[i].expr;
 

@@ -5,6 +5,7 @@
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/print.h"
 #include "front/rest/sql/resolve.h"
+#include "front/rest/sql/vectors.h"
 #include "query/stage/chain.h"
 
 #include <xxhash.h>
@@ -399,6 +400,7 @@ bool sql_compile(const struct sql_query *query, const struct sql_compile_options
     if (compiler.build.failed)
         return build_fault(&compiler, &report);
     plan.slot_count = compiler.slots;
+    plan.order_defined = sql_orders_by_vector(query);
     *ret_plan = plan;
     return true;
 }
@@ -475,12 +477,14 @@ bool sql_prepare(struct slice text, struct slice parameters,
                  struct sql_prepared *ret_prepared, struct sql_error *ret_error, struct error *err)
 {
     struct sql_prepared prepared = {0};
+    struct sql_report report = {arena, ret_error, err};
     struct sql_compile_options noting = options ? *options : (struct sql_compile_options){0};
 
     noting.bound = &prepared.bound;
     if (!sql_parse(text, NULL, arena, &prepared.query, ret_error, err) || !breathe(options) ||
         !sql_bind(prepared.query, parameters, arena, ret_error, err) ||
         !sql_resolve(prepared.query, arena, ret_error, err) || !breathe(options) ||
+        !sql_vectors_orient(prepared.query, noting.vectors, arena, &report) ||
         !sql_compile(prepared.query, &noting, arena, &prepared.plan, ret_error, err))
         return false;
     prepared.plan.fingerprint = sql_fingerprint(text, parameters, options);

@@ -37,6 +37,7 @@ struct sql_compile_options {
      * c.id means the text of it. */
     const struct document_names *names;
     struct slice full_text; /* the `fullTextPolicy` of the container, BSON; absent: it has none */
+    struct slice vectors;   /* the `vectorEmbeddingPolicy`, as well */
     bool plane;             /* coordinates of the container are in a plane, not on the Earth */
     struct query_breath breath; /* taken now and then while a long text is compiled */
     struct sql_bound **bound;   /* gets what parameters became; NULL: nobody wants to know */

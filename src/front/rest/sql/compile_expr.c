@@ -5,6 +5,7 @@
 #include "front/rest/sql/computed.h"
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/resolve.h"
+#include "front/rest/sql/vectors.h"
 #include "item/shown.h"
 #include "search/analyser.h"
 
@@ -173,38 +174,16 @@ static const struct query_expression *compile_aggregate(struct sql_compiler *com
 /* The language that the container's policy has for what is searched. */
 static struct slice language_of(struct sql_compiler *compiler, const struct sql_expr *searched)
 {
-    struct slice policy = compiler->options->full_text, language = SLICE("en-US");
+    struct slice policy = compiler->options->full_text, language = SLICE("en-US"), row;
     struct arena *arena = compiler->build.arena;
-    CLEANUP(buf_done) struct buf wanted;
-    struct document_value value, text;
-    struct document_path path;
-    struct document_iter iter;
+    struct document_value value;
 
-    buf_init(&wanted, BUF_DEFAULT_MAX);
     if (policy.data && document_find(policy, SLICE("defaultLanguage"), &value) &&
         value.type == DOCUMENT_STRING)
         language = value.text;
-    if (!policy.data || !sql_path(searched, arena, &path) ||
-        !document_find(policy, SLICE("fullTextPaths"), &value) || value.type != DOCUMENT_ARRAY)
-        return arena_copy(arena, language);
-    document_path_append(&path, &wanted);
-    document_iter_init(&iter, value.document);
-    while (document_iter_next(&iter)) {
-        CLEANUP(buf_done) struct buf known;
-        struct error ignored;
-
-        buf_init(&known, BUF_DEFAULT_MAX);
-        if (iter.value.type != DOCUMENT_OBJECT ||
-            !document_find(iter.value.document, SLICE("path"), &text) ||
-            text.type != DOCUMENT_STRING ||
-            !document_path_parse(text.text, DOCUMENT_PATH_KEY, arena, &path, &ignored))
-            continue;
-        document_path_append(&path, &known);
-        if (slice_equal(buf_slice(&known), buf_slice(&wanted)) &&
-            document_find(iter.value.document, SLICE("language"), &text) &&
-            text.type == DOCUMENT_STRING)
-            language = text.text;
-    }
+    if (policy.data && sql_policy_row(policy, SLICE("fullTextPaths"), searched, arena, &row) &&
+        document_find(row, SLICE("language"), &value) && value.type == DOCUMENT_STRING)
+        language = value.text;
     return arena_copy(arena, language);
 }
 
@@ -229,6 +208,35 @@ static const struct query_expression *compile_searching(struct sql_compiler *com
     return query_call(&compiler->build, function, arguments, count + 1);
 }
 
+/* What is compared goes before the two vectors, as constants; the other arguments are in them. */
+static const struct query_expression *compile_vectors(struct sql_compiler *compiler,
+                                                      struct sql_level *level,
+                                                      const struct sql_expr *expr,
+                                                      const struct query_function *function)
+{
+    struct query_build *build = &compiler->build;
+    const struct query_expression *arguments[QUERY_VECTOR_ARGUMENTS];
+    struct sql_vector_call call;
+
+    if (!sql_vector_call_read(expr, compiler->options->vectors, build->arena, &call,
+                              compiler->report)) {
+        if (!build->failed) {
+            build->failed = true;
+            build->error = *compiler->report->err;
+        }
+        return query_constant(build, document_undefined());
+    }
+    arguments[QUERY_VECTOR_KIND] =
+        query_constant(build, document_int64(search_vectors_pack(&call.vectors)));
+    arguments[QUERY_VECTOR_BRUTE] = query_constant(build, document_bool(call.brute_force));
+    arguments[QUERY_VECTOR_MULTIPLIER] =
+        query_constant(build, document_int32((int32_t)call.multiplier));
+    for (int i = 0; i < 2; i++)
+        arguments[QUERY_VECTOR_FIRST + i] =
+            sql_compile_expr(compiler, level, expr->call.arguments.items[i]);
+    return query_call(build, function, arguments, ARRAY_LEN(arguments));
+}
+
 static const struct query_expression *
 compile_call(struct sql_compiler *compiler, struct sql_level *level, const struct sql_expr *expr)
 {
@@ -242,6 +250,8 @@ compile_call(struct sql_compiler *compiler, struct sql_level *level, const struc
                                   named->name);
     if (function->takes_language)
         return compile_searching(compiler, level, expr, function);
+    if (function->takes_vectors)
+        return compile_vectors(compiler, level, expr, function);
     if (compiler->options->plane && function->in_plane)
         function = function->in_plane;
     return query_call(&compiler->build, function,

@@ -5,6 +5,7 @@
 #include "front/rest/sql/key_ranges.h"
 #include "front/rest/sql/print.h"
 #include "front/rest/sql/resolve.h"
+#include "front/rest/sql/vectors.h"
 #include "partition/epk.h"
 
 /* --- Features ----------------------------------------------------------------------------------
@@ -51,6 +52,12 @@ static bool calls(const struct sql_query *query, enum sql_function_id id)
     return false;
 }
 
+/* Partitions may give the rows of an order by vectors in any order: the client sorts them all. */
+static bool is_non_streaming(const struct sql_gateway_plan *plan)
+{
+    return plan->orders && sql_orders_by_vector(plan->query);
+}
+
 static bool check_features(const struct sql_gateway_plan *plan, struct slice features,
                            const struct sql_report *report)
 {
@@ -73,6 +80,7 @@ static bool check_features(const struct sql_gateway_plan *plan, struct slice fea
     need(&missing, plan->groups, "GroupBy");
     need(&missing, plan->orders, "OrderBy");
     need(&missing, plan->orders && query->order_count > 1, "MultipleOrderBy");
+    need(&missing, is_non_streaming(plan), "NonStreamingOrderBy");
     need(&missing, plan->has_window, "OffsetAndLimit");
     need(&missing, plan->has_top, "Top");
     if (!names.len)
@@ -188,7 +196,7 @@ static void json_info(struct buf *json, const struct sql_gateway_plan *plan)
     } else {
         BUF_APPEND(json, "null");
     }
-    BUF_APPEND(json, ",\"hasNonStreamingOrderBy\":false}");
+    buf_printf(json, ",\"hasNonStreamingOrderBy\":%s}", is_non_streaming(plan) ? "true" : "false");
 }
 
 /* --- queryRanges -------------------------------------------------------------------------------

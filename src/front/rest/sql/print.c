@@ -3,6 +3,7 @@
 #include "document/json.h"
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/lexer.h"
+#include "front/rest/sql/vectors.h"
 
 static const char *const unary_texts[] = {
     [SQL_UNARY_PLUS] = "+",
@@ -291,7 +292,7 @@ static void print_order(const struct sql_query *query, struct buf *buf)
         if (i > 0)
             BUF_APPEND(buf, ", ");
         sql_print_expr(query->order_by[i].expr, buf);
-        if (query->order_by[i].descending)
+        if (query->order_by[i].descending && !sql_orders_by_vector(query))
             BUF_APPEND(buf, " DESC");
     }
 }

@@ -53,12 +53,14 @@ bool sql_rebind_key(struct slice text, struct slice parameters,
     size_t count;
 
     if (text.len > TEXT_BYTES_MAX || options->computed.len > TEXT_BYTES_MAX ||
-        options->full_text.len > TEXT_BYTES_MAX || !parameters_read(parameters, list, &count))
+        options->full_text.len > TEXT_BYTES_MAX || options->vectors.len > TEXT_BYTES_MAX ||
+        !parameters_read(parameters, list, &count))
         return false;
     part_append(key, text);
     part_append(key, options->computed);
     part_append(key, sql_names(options)->identity);
     part_append(key, options->full_text);
+    part_append(key, options->vectors);
     part_append(key, options->plane ? SLICE("plane") : SLICE(""));
     for (size_t i = 0; i < count; i++) {
         part_append(key, list[i].name);

@@ -40,3 +40,8 @@ bool sql_has_aggregate(const struct sql_expr *expr);
  * no segments. False when it is no such path: an index in brackets, a parameter, a subquery. The
  * segments are in the arena, the names borrowed. */
 bool sql_path(const struct sql_expr *expr, struct arena *arena, struct document_path *ret_path);
+
+/* The row of a list in a policy (fullTextPaths, vectorEmbeddings) whose "path" the expression
+ * names. */
+bool sql_policy_row(struct slice policy, struct slice list, const struct sql_expr *expr,
+                    struct arena *arena, struct slice *ret_row);

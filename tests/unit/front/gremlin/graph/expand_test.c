@@ -4,6 +4,8 @@
 #include "front/gremlin/graph/graph.h"
 
 #include "base/random.h"
+#include "catalogue/container_space.h"
+#include "catalogue/indexes.h"
 #include "front/gremlin/value/element.h"
 #include "front/gremlin/value/special.h"
 #include "support/check.h"
@@ -234,8 +236,29 @@ static void check(struct gremlin_graph *graph, const struct model *model, const 
     }
 }
 
+/* The indexes of edges, added to a graph without items and so ready at once. */
+static void indexes_add(struct graph_bench *bench)
+{
+    CLEANUP(gremlin_graph_free) struct gremlin_graph *graph = graph_bench_graph(bench, "g");
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct catalogue *catalogue = bench->services.catalogue;
+    struct item_space space;
+    struct error err = {0};
+    bool conflicts;
+
+    assert_ok(gremlin_graph_add_indexes(graph, SLICE("a"), SLICE("d"), &err), &err);
+    assert_ok(
+        catalogue_container_open(catalogue, SLICE("a"), SLICE("d"), SLICE("g"), &container, &err),
+        &err);
+    space = container_space(container, &bench->clock, bench->services.gates);
+    assert_ok(catalogue_indexes_settle(catalogue, SLICE("a"), SLICE("d"), SLICE("g"),
+                                       space.policy_version, &conflicts, &err),
+              &err);
+    assert_false(conflicts);
+}
+
 static void expansions_are_those_of_the_model(struct graph_bench *bench, unsigned partitions,
-                                              bool keyed, uint64_t seed)
+                                              bool keyed, bool indexed, uint64_t seed)
 {
     CLEANUP(memory_free) struct model *model = MEMORY_NEW(struct model);
     CLEANUP(gremlin_graph_free) struct gremlin_graph *graph = NULL;
@@ -243,6 +266,8 @@ static void expansions_are_those_of_the_model(struct graph_bench *bench, unsigne
 
     random_seed(&random, seed);
     graph_bench_container(bench, "g", keyed ? "\"/pk\"" : NULL, partitions);
+    if (indexed)
+        indexes_add(bench);
     graph = graph_bench_graph_with(
         bench, "g", (struct gremlin_graph_options){.limits = {.page_rows = seed % 2 ? 7 : 0}});
     build(bench, graph, &random, keyed, model);
@@ -266,25 +291,106 @@ static void expansions_are_those_of_the_model(struct graph_bench *bench, unsigne
 
 static void over_one_partition(void **state)
 {
-    expansions_are_those_of_the_model(*state, 1, true, 1);
+    expansions_are_those_of_the_model(*state, 1, true, false, 1);
 }
 
 static void over_eight_partitions(void **state)
 {
-    expansions_are_those_of_the_model(*state, 8, true, 2);
+    expansions_are_those_of_the_model(*state, 8, true, false, 2);
 }
 
 static void over_eight_partitions_in_small_pages(void **state)
 {
-    expansions_are_those_of_the_model(*state, 8, true, 3);
+    expansions_are_those_of_the_model(*state, 8, true, false, 3);
 }
 
 static void without_a_partition_key(void **state)
 {
-    expansions_are_those_of_the_model(*state, 1, false, 4);
+    expansions_are_those_of_the_model(*state, 1, false, false, 4);
 }
 
-#define STORY(story) cmocka_unit_test_setup_teardown(story, graph_bench_setup, graph_bench_teardown)
+static void from_entries_over_one_partition(void **state)
+{
+    expansions_are_those_of_the_model(*state, 1, true, true, 6);
+}
+
+static void from_entries_over_eight_partitions_in_small_pages(void **state)
+{
+    expansions_are_those_of_the_model(*state, 8, true, true, 7);
+}
+
+static void from_entries_without_a_partition_key(void **state)
+{
+    expansions_are_those_of_the_model(*state, 1, false, true, 8);
+}
+
+/* All neighbours of these as heads; how many there are. */
+static bool heads_count(struct gremlin_graph *graph, const struct model *model, size_t count,
+                        uint64_t *ret_found, struct error *err)
+{
+    const struct gremlin_expansion asked = {.vertices = model->vertices,
+                                            .vertex_count = count,
+                                            .reach = GREMLIN_REACH_BOTH,
+                                            .want = GREMLIN_WANT_VERTICES,
+                                            .heads = true};
+    CLEANUP(gremlin_found_free) struct gremlin_found *found = NULL;
+    struct gremlin_page page;
+
+    *ret_found = 0;
+    assert_ok(gremlin_graph_expand(graph, &asked, &found, err), err);
+    do {
+        if (!gremlin_found_next(found, 0, &page, err))
+            return false;
+        *ret_found += page.count;
+    } while (page.count);
+    return true;
+}
+
+static void heads_come_from_entries_without_an_item(void **state)
+{
+    struct graph_bench *bench = *state;
+    CLEANUP(memory_free) struct model *model = MEMORY_NEW(struct model);
+    CLEANUP(gremlin_graph_free) struct gremlin_graph *graph = NULL;
+    struct random random;
+    struct error err = {0};
+    uint64_t found, items;
+
+    random_seed(&random, 9);
+    graph_bench_container(bench, "g", "\"/pk\"", 8);
+    indexes_add(bench);
+    graph = graph_bench_graph(bench, "g");
+    build(bench, graph, &random, true, model);
+    assert_false(gremlin_graph_wants_indexes(graph));
+    items = gremlin_graph_figures(graph).items;
+    assert_ok(heads_count(graph, model, VERTICES, &found, &err), &err);
+    assert_int_equal(found, 2 * EDGES);
+    assert_int_equal(gremlin_graph_figures(graph).items, items);
+    for (int i = 0; i < VERTICES; i++)
+        gremlin_value_unref(model->vertices[i]);
+}
+
+static void indexes_are_wanted_by_those_who_met_edges_and_may_write(void **state)
+{
+    struct graph_bench *bench = *state;
+    CLEANUP(memory_free) struct model *model = MEMORY_NEW(struct model);
+    CLEANUP(gremlin_graph_free) struct gremlin_graph *graph = NULL, *reader = NULL;
+    struct random random;
+    struct error err = {0};
+    uint64_t found;
+
+    random_seed(&random, 11);
+    graph_bench_container(bench, "g", "\"/pk\"", 1);
+    graph = graph_bench_graph(bench, "g");
+    reader = graph_bench_graph_with(bench, "g", (struct gremlin_graph_options){.readonly = true});
+    build(bench, graph, &random, true, model);
+    assert_false(gremlin_graph_wants_indexes(graph));
+    assert_ok(heads_count(graph, model, 10, &found, &err), &err);
+    assert_true(gremlin_graph_wants_indexes(graph));
+    assert_ok(heads_count(reader, model, 10, &found, &err), &err);
+    assert_false(gremlin_graph_wants_indexes(reader));
+    for (int i = 0; i < VERTICES; i++)
+        gremlin_value_unref(model->vertices[i]);
+}
 
 int main(void)
 {
@@ -293,6 +399,11 @@ int main(void)
         STORY(over_eight_partitions),
         STORY(over_eight_partitions_in_small_pages),
         STORY(without_a_partition_key),
+        STORY(from_entries_over_one_partition),
+        STORY(from_entries_over_eight_partitions_in_small_pages),
+        STORY(from_entries_without_a_partition_key),
+        STORY(heads_come_from_entries_without_an_item),
+        STORY(indexes_are_wanted_by_those_who_met_edges_and_may_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -479,9 +479,53 @@ static void dates_keep_their_offset_if_wanted(void **state UNUSED)
                      7200);
 }
 
+/* What a tree of `text` gives with x bound to a number. */
+static int64_t bound_in(const struct gremlin_syntax *syntax, int32_t x)
+{
+    CLEANUP(gremlin_script_free) struct gremlin_script *script = NULL;
+    CLEANUP(gremlin_value_unref) struct gremlin_value map = gremlin_map_new(heap);
+    struct gremlin_value key = gremlin_string(heap, SLICE("x"));
+    struct gremlin_script_request request = request_of("");
+    struct gremlin_statement statement;
+    struct error err;
+
+    gremlin_map_put(map, key, gremlin_int(x));
+    gremlin_value_unref(key);
+    request.syntax = syntax;
+    request.bindings = &map;
+    assert_ok(gremlin_script_open(&request, &script, &err), &err);
+    assert_ok(gremlin_script_next(script, NULL, &statement, &err), &err);
+    return statement.traversal->steps.items[1].arguments[1].integer;
+}
+
+static void a_tree_serves_any_bindings_and_outlives_its_text(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct gremlin_script_limits limits = GREMLIN_SCRIPT_LIMITS;
+    char text[] = "g.V().has('age', x).out('knows')";
+    const struct gremlin_syntax *syntax;
+    struct gremlin_script_request request = request_of("");
+    struct gremlin_script *script;
+    struct gremlin_value none = gremlin_map_new(heap);
+    struct error err;
+
+    assert_ok(gremlin_script_parse(slice_of_text(text), &limits, arena, &syntax, &err), &err);
+    memset(text, 'z', sizeof text - 1);
+    assert_int_equal(bound_in(syntax, 5), 5);
+    assert_int_equal(bound_in(syntax, 7), 7);
+    /* whether a name is bound is seen each time */
+    request.syntax = syntax;
+    request.bindings = &none;
+    assert_false(gremlin_script_open(&request, &script, &err));
+    assert_int_equal(err.code, ERROR_GREMLIN_SCRIPT);
+    assert_int_equal(bound_in(syntax, 9), 9);
+    gremlin_value_unref(none);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tree_serves_any_bindings_and_outlives_its_text),
         cmocka_unit_test(traversals_are_steps_with_arguments),
         cmocka_unit_test(nested_traversals_begin_with_or_without_their_name),
         cmocka_unit_test(words_are_enumerations_where_their_step_takes_them),

@@ -153,7 +153,7 @@ static void what_cannot_be_is_refused(void **state)
         {"{\"key\":{\"a\":1},\"collation\":{}}", 2},
         {"{\"key\":{\"_id\":1},\"collation\":{\"locale\":\"en\"}}", 2},
         {"{\"key\":{\"a\":1},\"prepareUnique\":true}", 238},
-        {"{\"key\":{\"a\":\"2d\"}}", 238},
+        {"{\"key\":{\"a\":\"geoHaystack\"}}", 238},
         {"{\"key\":{\"_id\":1},\"expireAfterSeconds\":5}", 197},
     };
 

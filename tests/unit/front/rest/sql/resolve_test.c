@@ -216,7 +216,6 @@ static void known_functions_that_are_not_offered_are_refused_by_name(void **stat
     } known[] = {
         {"SELECT RRF(c.a, c.b) FROM c", "RRF"},
         {"SELECT 1 FROM c WHERE fulltextscore(c.a, 'b') > 1", "FullTextScore"},
-        {"SELECT TOP 5 * FROM c ORDER BY VectorDistance(c.v, [1, 2])", "VectorDistance"},
         {"SELECT TOP 5 * FROM c ORDER BY RANK FullTextScore(c.t, 'x')", "FullTextScore"},
         {"SELECT TOP 5 * FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'x'))", "RRF"},
     };
