@@ -161,8 +161,6 @@ static void role_turn(struct member *member, enum member_role role)
         turned = member->role != role && member->role != MEMBER_LOST;
         if (turned)
             member->role = role;
-        if (turned && role == MEMBER_LOST)
-            member->claim = (struct engine_claim){0};
         condition_broadcast(&member->changed);
     }
     if (turned)
@@ -332,6 +330,8 @@ static void member_run(void *context)
 
         if (!known) {
             log_error(member->log, "this server begins again", &err);
+            WITH_LOCK (&member->lock)
+                member->losses++;
             role_turn(member, MEMBER_LOST);
         }
         WITH_LOCK (&member->lock) {
@@ -431,6 +431,15 @@ struct engine_claim member_claim(struct member *member)
     WITH_LOCK (&member->lock)
         claim = member->claim;
     return claim;
+}
+
+bool member_is_fenced(struct member *member)
+{
+    bool fenced = false;
+
+    WITH_LOCK (&member->lock)
+        fenced = member->losses > 0;
+    return fenced;
 }
 
 uint64_t member_incarnation(const struct member *member)

@@ -45,6 +45,8 @@ void member_begin(struct member *member);
 
 /* The claim to open nodes with; of no member: this server does not own. */
 struct engine_claim member_claim(struct member *member);
+/* Has another taken over, or is this server not known any more? Then what is under way fails. */
+bool member_is_fenced(struct member *member);
 uint64_t member_incarnation(const struct member *member);
 /* What the last beat found, and how long ago it was sent. */
 int64_t member_membership(struct member *member, struct engine_membership *ret_membership);

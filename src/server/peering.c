@@ -132,9 +132,9 @@ static bool peers_tls(struct server *server, struct net_tls_context **ret_tls, s
                                      peers_name, ret_tls, err);
 }
 
-/* What is answered by a follower itself, for balancers and whoever counts. Nobody signs it, so it is
- * served under the hosts of this server alone, as probes are. The connection ends with the answer:
- * whatever came behind it would be for the owner. */
+/* What is answered by a follower itself, for balancers and whoever counts. Nobody signs it, so it
+ * is served under the hosts of this server alone, as probes are. The connection ends with the
+ * answer: whatever came behind it would be for the owner. */
 static void follower_answer(struct net_http_request *request, void *context)
 {
     struct server *server = context;
@@ -143,10 +143,8 @@ static void follower_answer(struct net_http_request *request, void *context)
     struct net_http_header type = {SLICE("Content-Type"), metrics
                                                               ? SLICE("text/plain; version=0.0.4")
                                                               : SLICE("application/json")};
-    struct net_http_response response = {.headers = &type,
-                                         .header_count = 1,
-                                         .body_kind = NET_HTTP_BODY_OWNED,
-                                         .close = true};
+    struct net_http_response response = {
+        .headers = &type, .header_count = 1, .body_kind = NET_HTTP_BODY_OWNED, .close = true};
     struct error err;
 
     buf_init(&body, BODY_MAX);
@@ -260,9 +258,7 @@ bool server_peering_turn(struct server *server)
 
 bool server_peering_is_fenced(const struct server *server)
 {
-    struct engine_claim claim = server_peering_claim(server);
-
-    return server->member && atomic_load(&server->role) == MEMBER_LOST && claim.member == 0;
+    return server->member && member_is_fenced(server->member);
 }
 
 void server_peering_leave(struct server *server)
