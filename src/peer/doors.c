@@ -159,11 +159,14 @@ static void link_drop(struct passage *passage)
     net_connection_flush(link->connection);
 }
 
-/* The client cannot know what became of what it asked. */
+/* The client cannot know what became of what it asked, and is told so where its front has words for
+ * it: a connection that is only closed is taken by SDKs for a server that is gone. */
 static void client_end(struct passage *passage)
 {
     passage->ended = true;
-    net_connection_finish(passage->client, false);
+    if (passage->asked)
+        net_output_append(net_connection_output(passage->client), passage->door->local.lost);
+    net_connection_finish(passage->client, passage->asked);
     net_connection_flush(passage->client);
 }
 
@@ -433,9 +436,8 @@ static void door_deadline(struct net_connection *client, void *state)
         net_connection_deadline(client, now_ms + LOOK_MS);
     } else if (passage->incarnation != atomic_load(&doors->incarnation)) {
         atomic_fetch_add(&doors->cut, 1);
-        passage->ended = true;
-        net_connection_finish(client, false);
         link_drop(passage);
+        client_end(passage);
     } else {
         net_connection_deadline(client, now_ms + OPEN_LOOK_MS);
     }

@@ -41,6 +41,7 @@ struct peer_front_local {
     const struct net_protocol *protocol;
     void *context;
     struct slice refusal; /* what a client is told that has waited in vain; may be empty */
+    struct slice lost; /* and one whose request was under way when the owner went; may be empty */
 };
 void peer_doors_front(struct peer_doors *doors, enum peer_front front,
                       const struct peer_front_local *local);

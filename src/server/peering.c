@@ -26,6 +26,16 @@ enum { JOIN_LOOK_MS = 50, DRAIN_QUIET_MS = 100, BODY_MAX = 64 * 1024 };
 /* What servers' certificates are good for, and no other is. */
 static const char peers_name[] = "servers.orrery.internal";
 
+/* Of HTTP: a request whose owner went before the answer began. What became of it is not known, as
+ * of any other that is answered so. */
+#define LOST_BODY                                                                                  \
+    "{\"code\":\"RequestTimeout\",\"message\":\"the server that owns the nodes went away: it is "  \
+    "not "                                                                                         \
+    "known whether the request was done\"}"
+static const char lost_answer[] =
+    "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    "x-ms-substatus: 0\r\nContent-Length: ";
+
 /* --- What the member tells -------------------------------------------------------------------- */
 
 static void on_seen(void *context, const struct engine_membership *seen)
@@ -170,7 +180,8 @@ bool server_peering_begin(struct server *server, struct error *err)
     CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
     struct net_http_settings http = net_http_settings_default();
     struct peer_doors *doors;
-    struct peer_front_local nothing = {.refusal = net_http_protocol.refusal};
+    struct peer_front_local http_alone = {.refusal = net_http_protocol.refusal};
+    struct peer_front_local gremlin_alone = {.refusal = net_http_protocol.refusal};
 
     if (!peers_tls(server, &tls, err))
         return false;
@@ -180,9 +191,13 @@ bool server_peering_begin(struct server *server, struct error *err)
         .wait_ms = server->settings->servers_wait_ms,
         .drain_ms = DRAIN_QUIET_MS,
     });
-    peer_doors_front(doors, PEER_REST, &nothing);
-    peer_doors_front(doors, PEER_TABLE, &nothing);
-    peer_doors_front(doors, PEER_GREMLIN, &nothing);
+    snprintf(server->lost_answer, sizeof server->lost_answer, "%s%zu\r\n\r\n%s", lost_answer,
+             sizeof LOST_BODY - 1, LOST_BODY);
+    http_alone.lost = slice_of_text(server->lost_answer);
+    peer_doors_front(doors, PEER_REST, &http_alone);
+    peer_doors_front(doors, PEER_TABLE, &http_alone);
+    /* which becomes WebSocket, where an answer of HTTP would be noise */
+    peer_doors_front(doors, PEER_GREMLIN, &gremlin_alone);
     http.memory = &server->memory;
     server->follower_http = net_http_new(server->loops, &http, follower_answer, server);
     peer_doors_probes(doors, &net_http_protocol, server->follower_http);
@@ -217,8 +232,10 @@ bool server_peering_listen(struct server *server, struct error *err)
 void server_peering_own(struct server *server)
 {
     const struct peer_front_local fronts[] = {
-        [PEER_REST] = {&net_http_protocol, server->http, net_http_protocol.refusal},
-        [PEER_TABLE] = {&net_http_protocol, server->table_http, net_http_protocol.refusal},
+        [PEER_REST] = {&net_http_protocol, server->http, net_http_protocol.refusal,
+                       slice_of_text(server->lost_answer)},
+        [PEER_TABLE] = {&net_http_protocol, server->table_http, net_http_protocol.refusal,
+                        slice_of_text(server->lost_answer)},
         [PEER_GREMLIN] = {&net_http_protocol, server->gremlin_http, net_http_protocol.refusal},
         [PEER_MONGO] = {&mongo_wire_protocol,
                         mongo_wire_of(server->mongo_front, MONGO_FACE_MONGOS)},

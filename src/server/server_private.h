@@ -64,6 +64,7 @@ struct server {
     struct net_http *follower_http;
     pthread_t main_thread;
     atomic_int role;             /* enum member_role */
+    char lost_answer[512];       /* to a client whose request was under way when the owner went */
     bool owns;                   /* it has opened the nodes; of the main thread */
     char boot[RANDOM_UUID_SIZE]; /* this one, of all that run one after the other here */
     struct presence *presence;   /* NULL: commands have to be told where the server is */
