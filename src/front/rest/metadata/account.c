@@ -53,7 +53,8 @@ static void location_append(struct buf *body, bool first, struct slice name, str
 static void locations_append(struct rest_call *call, const char *property, struct slice endpoint,
                              const struct front_location *others, size_t count)
 {
-    struct slice name = SLICE("Orrery");
+    /* A balancer's name is none of them; and no two may be called the same. */
+    struct slice name = count ? SLICE("Orrery entry") : SLICE("Orrery");
 
     for (size_t i = 0; i < count; i++)
         if (slice_equal(slice_of_text(others[i].endpoint), endpoint))
