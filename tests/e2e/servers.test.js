@@ -174,14 +174,17 @@ class Load {
       } catch (error) {
         // 409: an attempt before was done, and its answer lost
         if (error.code === 409) this.acknowledged.push(id);
-        else this.unknown.add(id);
+        else this.unknown.add(id), (this.last = error);
       }
     }
   }
 
   async reach(more) {
-    const wanted = this.acknowledged.length + more;
-    while (this.acknowledged.length < wanted) await pause(10);
+    const wanted = this.acknowledged.length + more, limit = performance.now() + 120_000;
+    while (this.acknowledged.length < wanted) {
+      if (performance.now() > limit) throw new Error(`no write came through: ${this.last?.message}`);
+      await pause(10);
+    }
   }
 
   async stop() {
