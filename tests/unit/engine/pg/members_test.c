@@ -125,6 +125,25 @@ static void an_owner_that_was_taken_from_writes_nothing_more(void **state UNUSED
     one_leave(&b);
 }
 
+/* What the test above sees is the fence, and would see that it is missing. */
+static void without_the_epoch_the_old_owner_would_write(void **state UNUSED)
+{
+    struct one a = {0}, b = {0};
+    struct error err;
+
+    one_join(&a, "a");
+    one_claim(&a);
+    assert_ok(one_open(&a, &err), &err);
+    assert_ok(engine_partition_create(a.engine, 1, 1, &err), &err);
+    one_join(&b, "b");
+    one_claim(&b);
+    postgres_query(server, "UPDATE orrery.owner SET epoch = epoch - 1");
+    assert_ok(put(&a, "late", &err), &err);
+    assert_true(has(&a, "late"));
+    one_leave(&a);
+    one_leave(&b);
+}
+
 static void one_of_an_earlier_term_cannot_take_a_node_back(void **state UNUSED)
 {
     struct one a = {0}, b = {0};
@@ -294,6 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_first_claims_and_the_second_is_told_who_owns, setup),
         cmocka_unit_test_setup(an_owner_that_was_taken_from_writes_nothing_more, setup),
+        cmocka_unit_test_setup(without_the_epoch_the_old_owner_would_write, setup),
         cmocka_unit_test_setup(one_of_an_earlier_term_cannot_take_a_node_back, setup),
         cmocka_unit_test_setup(of_two_that_claim_what_they_both_saw_one_wins, setup),
         cmocka_unit_test_setup(one_that_beats_is_not_taken_from, setup),
