@@ -39,6 +39,8 @@ struct caretaker {
     bool records_due;                    /* in this round */
     size_t slice;
     struct history_limits history;
+    int64_t followed_ms;
+    bool followed; /* some container is, as this round has seen */
     bool by_hand;
 
     struct sleeper sleeper;
@@ -399,20 +401,36 @@ static bool account_visit(struct caretaker *caretaker, const struct account *acc
     return fine;
 }
 
+/* Has it views, which read the history too? */
+static bool account_is_followed(const struct account *account)
+{
+    for (size_t d = 0; d < account_database_count(account); d++) {
+        const struct database *database = account_database(account, d);
+
+        for (size_t i = 0; i < database_container_count(database); i++)
+            if (definition_fields(container_definition(database_container(database, i)))->followed)
+                return true;
+    }
+    return false;
+}
+
 /* A node that is away has its turn when it is here again. */
 static bool histories_trim(struct caretaker *caretaker, size_t *done, struct error *err)
 {
     struct cluster *cluster = catalogue_cluster(caretaker->catalogue);
+    struct history_limits limits = caretaker->history;
     bool fine = true;
 
-    for (size_t i = 0; caretaker->history.retention_ms && i < cluster_count(cluster); i++) {
+    if (caretaker->followed)
+        limits.retention_ms = MAX(limits.retention_ms, caretaker->followed_ms);
+    for (size_t i = 0; limits.retention_ms && i < cluster_count(cluster); i++) {
         const struct cluster_node *node = cluster_at(cluster, i);
         bool removed = false;
 
         if (!cluster_node_serves(node))
             continue;
-        if (!history_trim(node->engine, node->commit, &caretaker->history,
-                          clock_read_wall_ms(caretaker->clock), &removed, err))
+        if (!history_trim(node->engine, node->commit, &limits, clock_read_wall_ms(caretaker->clock),
+                          &removed, err))
             fine = (err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
                     error_prefix(err, "history of node \"%s\"", node->name)) &&
                    fine;
@@ -434,7 +452,9 @@ bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error
         caretaker->records_next_ms = now_ms + caretaker->records_ms / RECORDS_LOOKS;
     caretaker->rounds++;
     caretaker->next_ms = now_ms + IDLE_MS;
+    caretaker->followed = false;
     for (size_t i = 0; i < count; i++) {
+        caretaker->followed |= account_is_followed(accounts[i]);
         if (!must_stop(caretaker))
             fine = account_visit(caretaker, accounts[i], &done, err) && fine;
         account_unref(accounts[i]);
@@ -487,6 +507,7 @@ struct caretaker *caretaker_new(const struct caretaker_options *options)
     caretaker->slice = options->slice ? options->slice : SLICE_DEFAULT;
     caretaker->by_hand = options->by_hand;
     caretaker->history = options->history;
+    caretaker->followed_ms = options->followed_ms;
     mutex_init(&caretaker->lock);
     sleeper_init(&caretaker->sleeper, options->bell);
     if (!caretaker->by_hand)

@@ -16,6 +16,7 @@ struct caretaker_options {
     int64_t records_ms;            /* records of writes are kept so long; 0: for ever */
     size_t slice;                  /* items or records in one go; 0: 500 */
     struct history_limits history; /* retention_ms 0: nothing is trimmed of it */
+    int64_t followed_ms;           /* the same while there are views, if that is longer */
     bool by_hand;                  /* no thread: the test calls caretaker_round */
 };
 

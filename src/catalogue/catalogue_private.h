@@ -484,6 +484,28 @@ NODISCARD bool catalogue_stale_check(const struct catalogue *catalogue, uint32_t
                                      struct error *err);
 void catalogue_promotions_stale_free(struct catalogue *catalogue);
 
+/* --- Views (views.c) ------------------------------------------------------------------------- */
+
+/* ERROR_VIEW_BOUND: it is the source of a view. */
+NODISCARD bool catalogue_views_let_drop(const struct database *database,
+                                        const struct container *container, struct error *err);
+/* ERROR_VIEW_BOUND: it is a view, or the source of one. */
+NODISCARD bool catalogue_views_let_promote(const struct container *container, struct error *err);
+
+/* The sources of a view that is to be made are followed from now on, each by a change of its own.
+ * ERROR_VIEW_UNFIT. */
+NODISCARD bool catalogue_view_follow(struct catalogue *catalogue, struct slice account,
+                                     struct slice database, const struct definition *definition,
+                                     struct error *err);
+
+struct catalogue_found;
+/* The definition of a view with the rids of its sources. *ret_followed false: one of them is not
+ * followed, and nothing was made. ERROR_VIEW_UNFIT. */
+NODISCARD bool catalogue_view_complete(const struct catalogue_found *found,
+                                       struct definition *definition, struct arena *arena,
+                                       struct definition **ret_definition, bool *ret_followed,
+                                       struct error *err);
+
 /* --- Finding (find.c) ------------------------------------------------------------------------ */
 
 struct catalogue_found {

@@ -166,6 +166,44 @@ static bool container_create(struct catalogue_change *change, const struct catal
     return true;
 }
 
+/* *ret_again: a source is followed no more, for another view of it was dropped just now. */
+static bool view_try(struct catalogue *catalogue, struct slice account, struct slice database,
+                     struct definition *definition, const struct offer_request *request,
+                     struct container **ret_container, bool *ret_again, struct error *err)
+{
+    CLEANUP(definition_unref) struct definition *complete = NULL;
+    struct catalogue_found found;
+    bool followed;
+
+    *ret_again = false;
+    if (!catalogue_view_follow(catalogue, account, database, definition, err))
+        return false;
+
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+
+    if (!catalogue_change_begin(catalogue, &change, err) ||
+        !catalogue_find_database(change.root, account, database, true, &found, err) ||
+        !catalogue_view_complete(&found, definition, change.arena, &complete, &followed, err))
+        return false;
+    *ret_again = !followed;
+    return followed && container_create(&change, &found, complete, request, ret_container, err);
+}
+
+enum { VIEW_TRIES = 5 };
+
+static bool view_create(struct catalogue *catalogue, struct slice account, struct slice database,
+                        struct definition *definition, const struct offer_request *request,
+                        struct container **ret_container, struct error *err)
+{
+    bool again = true;
+
+    for (int i = 0; i < VIEW_TRIES && again; i++)
+        if (view_try(catalogue, account, database, definition, request, ret_container, &again, err))
+            return true;
+    return !again ? false
+                  : error_set(err, ERROR_BUSY, "views of the same source come and go: try again");
+}
+
 static bool body_check(const struct definition_limits *limits, struct slice body, struct error *err)
 {
     if (body.len > limits->definition_bytes_max)
@@ -190,6 +228,8 @@ bool catalogue_container_create(struct catalogue *catalogue, struct slice accoun
     if (definition_fields(definition)->key.formerly)
         return error_set(err, ERROR_BAD_REQUEST,
                          "orrery.formerly is set by a re-key: a new container has no key before");
+    if (definition_fields(definition)->view.form)
+        return view_create(catalogue, account, database, definition, request, ret_container, err);
 
     CLEANUP(catalogue_change_end) struct catalogue_change change;
 
@@ -308,6 +348,9 @@ bool catalogue_container_redefine(struct catalogue_change *change,
         !catalogue_promotions_let_replace(container, definition, err) ||
         !policy_advance(container, definition, before_max, err))
         return false;
+    if (definition_fields(container->definition)->followed !=
+        definition_fields(definition)->followed)
+        container->writers++;
     definition_unref(container->definition);
     container->definition = definition_ref(definition);
     if (!slice_equal(definition_fields(definition)->mongo,
@@ -373,7 +416,8 @@ static bool target_bury(struct catalogue_change *change, const struct catalogue_
         return true;
     if (!drop_target || state == &found->container->state)
         return catalogue_name_taken(err, "container", id);
-    if (!catalogue_promotions_let_drop(catalogue_state_container(state), err))
+    if (!catalogue_promotions_let_drop(catalogue_state_container(state), err) ||
+        !catalogue_views_let_drop(found->database, catalogue_state_container(state), err))
         return false;
     scope =
         catalogue_record_key(container_address(catalogue_state_container(state)), change->arena);
@@ -455,7 +499,8 @@ bool catalogue_container_drop(struct catalogue *catalogue, struct slice account,
     if (!catalogue_change_begin(catalogue, &change, err) ||
         !catalogue_find_container(change.root, account, database, id, false, &found, err) ||
         !catalogue_etag_check(found.container->state.info.etag, if_match, err) ||
-        !catalogue_promotions_let_drop(found.container, err))
+        !catalogue_promotions_let_drop(found.container, err) ||
+        !catalogue_views_let_drop(found.database, found.container, err))
         return false;
     catalogue_change_tell(&change, HISTORY_DROP, found.container, SLICE_NONE);
     return catalogue_change_drop(&change, container_address(found.container), err);

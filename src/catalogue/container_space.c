@@ -17,7 +17,7 @@ static bool space_renew(struct item_space *space, struct error *err)
 {
     struct item_holds *holds = space->holds;
     struct container *container;
-    bool rekeyed;
+    bool rekeyed, read_only = space->read_only;
 
     if (!container_renew(space->nodes, &container, err))
         return false;
@@ -27,6 +27,7 @@ static bool space_renew(struct item_space *space, struct error *err)
     space->release(space);
     *space = container_space(container, space->clock, space->gates);
     space->holds = holds;
+    space->read_only = read_only;
     space->renewed = true;
     space->rekeyed = rekeyed;
     return true;
@@ -79,6 +80,7 @@ struct item_space container_space(struct container *container, const struct cloc
     };
 
     space.history = container_history(container);
+    space.read_only = space.definition->view.form != DEFINITION_VIEW_NONE;
     if (container_promotions(container)->count)
         space.promotions = container_promotions(container);
     static_assert((int)CONTAINER_POLICIES_MAX <= (int)CONTAINER_POLICIES_BEFORE_MAX,

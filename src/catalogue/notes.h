@@ -16,6 +16,7 @@ enum {
         'm', /* users and roles: front/mongo/auth/directory.h; command/sampling.h */
     CATALOGUE_NOTES_SERVER = 's',
     CATALOGUE_NOTES_TRAFFIC = 't',
+    CATALOGUE_NOTES_VIEWS = 'v',    /* front/rest/views/state.h */
     CATALOGUE_NOTES_WITHHELD = 'w', /* withheld.h */
 };
 

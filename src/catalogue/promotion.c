@@ -531,6 +531,8 @@ static bool begin_check(const struct container *origin, const struct container *
                         const struct promotion **ret_known, struct error *err)
 {
     if (!kind_check(origin, err) || !range_check(key, range, err) ||
+        !catalogue_views_let_promote(origin, err) ||
+        (own && !catalogue_views_let_promote(own, err)) ||
         !ties_check(origin, own, range, ret_known, err))
         return false;
     if (*ret_known && (*ret_known)->grace)

@@ -501,6 +501,7 @@ struct history_origin container_history(const struct container *container)
     return (struct history_origin){
         .kept = container->catalogue->history && fields->identity == DEFINITION_IDENTITY_MONGO,
         .images = fields->change_images,
+        .followed = fields->followed,
         .account = container->account,
         .database = container->database,
         .container = container->state.info.number,

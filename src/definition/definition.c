@@ -604,8 +604,6 @@ static bool refused_check(struct slice body, struct error *err)
     struct document_value value;
     int64_t ttl;
 
-    if (property_given(body, SLICE("materializedViewDefinition"), &value))
-        return error_set(err, ERROR_NOT_SUPPORTED, "materialized views are not offered");
     if (property_given(body, SLICE("analyticalStorageTtl"), &value) &&
         (!document_to_int64(&value, &ttl) || ttl != 0))
         return error_set(err, ERROR_NOT_SUPPORTED, "an analytical store is not offered");
@@ -630,7 +628,11 @@ static bool parts_read(struct definition *definition, struct slice body,
            feed_policy_read(definition, body, out, err) &&
            definition_policies_check(body, before ? &before->fields : NULL, definition->arena,
                                      err) &&
-           kept_read(body, before, out, err) && orrery_read(definition, body, before, out, err);
+           kept_read(body, before, out, err) &&
+           definition_view_read(&definition->fields, body, before ? &before->fields : NULL,
+                                definition->arena, out, err) &&
+           orrery_read(definition, body, before, out, err) &&
+           definition_view_check(&definition->fields, body, err);
 }
 
 bool definition_new(struct slice body, struct definition *before,

@@ -10,6 +10,7 @@
 #include "cluster/placement.h"
 #include "definition/names.h"
 #include "definition/throughput.h"
+#include "definition/view.h"
 #include "document/path.h"
 #include "index/policy.h"
 #include "partition/key.h"
@@ -58,6 +59,8 @@ struct definition_fields {
     struct slice mongo; /* BSON: orrery.mongo, for the MongoDB API alone; data NULL: none */
     bool change_images; /* of it: changes are kept with the documents before and after them */
     struct definition_bound bound; /* of it: a capped collection's */
+    struct definition_view view;   /* what it is kept from, if it is a view */
+    bool followed;                 /* there are, or may be, views of it */
     struct slice document; /* BSON: all properties, defaults filled in, no system properties */
 };
 

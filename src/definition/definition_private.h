@@ -29,6 +29,11 @@ NODISCARD bool definition_indexes_read(struct definition_fields *fields,
 /* The indexes of a body without what only the server says of them. */
 struct slice definition_indexes_fresh(struct slice array, struct arena *arena);
 
+/* A copy of an object with another value of a member, at its end; without it where value is
+ * undefined. In the arena. */
+struct slice definition_member_set(struct slice object, struct slice name,
+                                   const struct document_value *value, struct arena *arena);
+
 /* One component of a key as definitions write it; undefined is an empty object. */
 void definition_component_write(struct buf *out, struct slice key,
                                 const struct document_value *value);

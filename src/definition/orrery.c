@@ -18,10 +18,14 @@
  * says it
  *     {"vectors": 1}          the same of its vector indexes
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
+ *     {"view": {...}}         the containers and the query it is kept from (definition/view.h)
+ *     {"followed": true}      views are kept from it: which items were touched is written down. The
+ *                             server says it
  */
 #include "definition/definition_private.h"
 #include "definition/rekey.h"
 #include "definition/strategy.h"
+#include "definition/view.h"
 
 #include "document/bson.h"
 #include "partition/synthetic.h"
@@ -331,6 +335,43 @@ static bool rekeyed_keep(struct reading *reading, struct error *err UNUSED)
     return true;
 }
 
+static bool view_read(struct reading *reading, const struct document_value *value,
+                      struct error *err)
+{
+    return definition_view_own_read(reading->fields, value, reading->before, reading->arena,
+                                    reading->out, err);
+}
+
+static bool view_keep(struct reading *reading, struct error *err)
+{
+    return view_read(reading, NULL, err);
+}
+
+static void followed_set(struct reading *reading, bool followed)
+{
+    reading->fields->followed = followed;
+    if (followed)
+        document_append_bool(reading->out, SLICE("followed"), true);
+}
+
+static bool followed_read(struct reading *reading, const struct document_value *value,
+                          struct error *err)
+{
+    if (value->type != DOCUMENT_BOOL || !value->boolean ||
+        (reading->before && !reading->before->followed))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "orrery.followed is set by the server while there are views of the "
+                         "container");
+    followed_set(reading, true);
+    return true;
+}
+
+static bool followed_keep(struct reading *reading, struct error *err UNUSED)
+{
+    followed_set(reading, reading->before->followed);
+    return true;
+}
+
 /* keep: a replace has the property without this member; NULL: then it is gone. */
 static const struct member {
     struct slice name;
@@ -349,6 +390,8 @@ static const struct member {
     {SLICE("vectors"), vectors_read, vectors_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
+    {SLICE("view"), view_read, view_keep},
+    {SLICE("followed"), followed_read, followed_keep},
 };
 
 static const struct member *member_find(struct slice name)
@@ -438,9 +481,6 @@ static struct slice indexes_fresh(struct slice orrery, struct arena *arena)
                        document_array(definition_indexes_fresh(indexes.document, arena)), arena);
 }
 
-static struct slice member_set(struct slice object, struct slice name,
-                               const struct document_value *value, struct arena *arena);
-
 static bool body_lists(struct slice body, struct slice indexes)
 {
     struct document_value policy, list;
@@ -457,21 +497,24 @@ static struct slice marks_fresh(struct slice orrery, struct slice body, struct a
     const struct document_value vectors = document_int32(DEFINITION_VECTORS_FORMAT);
 
     if (body_lists(body, SLICE("spatialIndexes")))
-        orrery = member_set(orrery, SLICE("spatial"), &cells, arena);
+        orrery = definition_member_set(orrery, SLICE("spatial"), &cells, arena);
     if (body_lists(body, SLICE("vectorIndexes")))
-        orrery = member_set(orrery, SLICE("vectors"), &vectors, arena);
+        orrery = definition_member_set(orrery, SLICE("vectors"), &vectors, arena);
     return orrery;
 }
 
-struct slice definition_fresh(struct slice body, struct arena *arena)
+struct slice definition_fresh(struct slice given, struct arena *arena)
 {
+    struct slice body = definition_view_fresh(given, arena);
     struct slice none = DOCUMENT_EMPTY, fresh;
     struct document_value orrery;
 
     if (!document_find(body, SLICE("orrery"), &orrery)) {
         fresh = marks_fresh(none, body, arena);
         orrery = document_object(fresh);
-        return fresh.data == none.data ? body : member_set(body, SLICE("orrery"), &orrery, arena);
+        return fresh.data == none.data
+                   ? body
+                   : definition_member_set(body, SLICE("orrery"), &orrery, arena);
     }
     if (orrery.type != DOCUMENT_OBJECT)
         return body;
@@ -481,10 +524,8 @@ struct slice definition_fresh(struct slice body, struct arena *arena)
     return with_member(body, SLICE("orrery"), document_object(fresh), arena);
 }
 
-/* A copy of an object with another value of a member, at its end; without it where value is
- * undefined. */
-static struct slice member_set(struct slice object, struct slice name,
-                               const struct document_value *value, struct arena *arena)
+struct slice definition_member_set(struct slice object, struct slice name,
+                                   const struct document_value *value, struct arena *arena)
 {
     CLEANUP(buf_done) struct buf copy;
     struct document_iter iter;
@@ -510,8 +551,8 @@ bool definition_renamed(const struct definition *definition, struct slice id,
     const struct document_value name = document_string(id);
 
     return definition_new(
-        member_set(definition_fields(definition)->document, SLICE("id"), &name, arena), NULL,
-        ret_definition, err);
+        definition_member_set(definition_fields(definition)->document, SLICE("id"), &name, arena),
+        NULL, ret_definition, err);
 }
 
 /* An empty object stands for none: what is left out is kept. */
@@ -524,6 +565,6 @@ struct slice definition_with_mongo(const struct definition_fields *fields, struc
 
     if (!document_find(fields->document, SLICE("orrery"), &orrery))
         orrery = document_object(nothing);
-    orrery = document_object(member_set(orrery.document, SLICE("mongo"), &value, arena));
-    return member_set(fields->document, SLICE("orrery"), &orrery, arena);
+    orrery = document_object(definition_member_set(orrery.document, SLICE("mongo"), &value, arena));
+    return definition_member_set(fields->document, SLICE("orrery"), &orrery, arena);
 }

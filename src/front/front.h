@@ -20,6 +20,7 @@
 struct front_faults;
 struct pauses;
 struct front_queries;
+struct rest_views;
 
 /* The database that tables of the Table API are in, of each account. */
 #define FRONT_TABLE_DATABASE "TablesDB"
@@ -58,6 +59,16 @@ static inline bool front_consistency_is_dear(enum item_level level)
     return level <= ITEM_BOUNDED;
 }
 
+/* How a view is (rest/views/). */
+struct front_view_report {
+    int64_t lag_ms;            /* behind its sources; 0: it has all of them */
+    const char *phase;         /* "new", "fill", "sweep", "follow" */
+    uint64_t written, removed; /* items of the view, since the server was started, as the next */
+    uint64_t left_out;         /* items of sources that make none that could be stored */
+    uint64_t throttled;        /* times its throughput was used up */
+    uint64_t rebuilds;
+};
+
 /* All borrowed; they outlive the front. */
 /* Servers that clients may go to, besides the one they ask: see several servers, docs/servers.md.
  */
@@ -90,6 +101,10 @@ struct front_services {
     struct traffic *traffic;       /* NULL: nothing is recorded for advice */
     struct keeper *keeper;         /* of that record; NULL: none is written down */
     struct front_queries *queries; /* kit/queries.h; NULL: no front runs any */
+    struct rest_views *views;      /* rest/views/views.h; NULL: nobody keeps views */
+    /* False: the container is no view, or was not looked at yet. With views. */
+    bool (*view_report)(struct rest_views *views, const struct container *view,
+                        struct front_view_report *ret_report);
     uint32_t burst_seconds;        /* for load_meters_apply */
     struct front_consistency consistency;
     size_t query_threads; /* that may share the work of one query */

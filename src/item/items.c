@@ -40,6 +40,7 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .promotions = space->promotions,
         .holds = space->holds,
         .history = space->history,
+        .read_only = space->read_only,
     };
 }
 

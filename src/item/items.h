@@ -42,6 +42,7 @@ struct item_space {
     const struct promotion_list *promotions; /* keys it does not take; NULL: it takes all */
     struct item_holds *holds;                /* what is refused for a time; NULL: nothing */
     struct history_origin history;           /* scope.h */
+    bool read_only;                          /* scope.h */
 
     int64_t since_ms; /* monotonic: since when map and definition hold; INT64_MAX: no standbys */
     struct item_reading *reading; /* reading.h; borrowed. NULL: the primaries are read */

@@ -39,6 +39,8 @@ struct item_scope {
     const struct promotion_list *promotions; /* keys the container does not take; NULL: none */
     struct item_holds *holds;                /* what is refused for a time; NULL: nothing */
 
+    bool read_only; /* a view: nobody writes but who keeps it */
+
     struct history_origin history; /* whose changes are told, if they are */
 };
 
@@ -47,6 +49,6 @@ struct item_scope {
 NODISCARD bool item_scope_admits(const struct item_scope *scope, struct slice logical,
                                  struct error *err);
 /* May it be written? Asked where a write is planned and again where it is committed.
- * ERROR_PAUSED, ERROR_WRITES_PAUSED. */
+ * ERROR_PAUSED, ERROR_WRITES_PAUSED, ERROR_VIEW_READ_ONLY. */
 NODISCARD bool item_scope_admits_write(const struct item_scope *scope, struct slice logical,
                                        struct error *err);

@@ -409,7 +409,7 @@ static void history_stamp(struct transaction *transaction)
     for (size_t i = 0; i < transaction->part_count; i++) {
         const struct transaction_section *section = &transaction->sections[i];
 
-        if (!section->set || !section->scope->history.kept)
+        if (!section->set || !history_is_kept(&section->scope->history))
             continue;
         write_set_history_stamp(section->set, time);
         history_note(commit_times(section->scope->commit), &section->scope->history, time);

@@ -480,12 +480,28 @@ static void part_append(struct buf *out, struct slice name, struct slice documen
         document_append(out, name, &value);
 }
 
-static void history_add(struct builder *b, const struct telling *telling)
+static void history_put(struct builder *b, uint32_t ordinal, const struct history_record *record,
+                        struct slice *ret_value)
 {
     struct write_set *set = b->set;
+    struct slice key = history_key_encode(
+        (struct history_place){.origin = b->scope->partition, .ordinal = ordinal}, set->arena);
+    struct slice value = history_record_encode(record, set->arena);
+
+    set->history = grown(set->arena, set->history, set->history_count, &set->history_capacity,
+                         sizeof *set->history);
+    set->history[set->history_count++] = (struct engine_op){ENGINE_PUT, key, value};
+    point_add(set, key, HISTORY_KEY_TIME_AT, POINT_TIME, b->index, 0);
+    point_add(set, value, HISTORY_VALUE_WALL_AT, POINT_WALL_MS, b->index, 0);
+    b->change->history_bytes += key.len + value.len;
+    *ret_value = value;
+}
+
+static void history_add(struct builder *b, const struct telling *telling)
+{
     const struct history_origin *origin = &b->scope->history;
     struct history_record record = {.kind = telling->kind, .origin = *origin};
-    struct slice key, value;
+    struct slice value;
     CLEANUP(buf_done) struct buf payload;
     size_t begin;
 
@@ -504,22 +520,39 @@ static void history_add(struct builder *b, const struct telling *telling)
     }
     document_end(&payload, begin);
     record.payload = buf_slice(&payload);
-    key = history_key_encode(
-        (struct history_place){.origin = b->scope->partition, .ordinal = telling->ordinal},
-        set->arena);
-    value = history_record_encode(&record, set->arena);
-    set->history = grown(set->arena, set->history, set->history_count, &set->history_capacity,
-                         sizeof *set->history);
-    set->history[set->history_count++] = (struct engine_op){ENGINE_PUT, key, value};
-    point_add(set, key, HISTORY_KEY_TIME_AT, POINT_TIME, b->index, 0);
-    point_add(set, value, HISTORY_VALUE_WALL_AT, POINT_WALL_MS, b->index, 0);
-    b->change->history_bytes += key.len + value.len;
+    history_put(b, telling->ordinal, &record, &value);
 }
 
 /* Two places for each version: before it what was over, or was known by another id, goes. */
 static uint32_t history_ordinal(uint32_t ordinal, bool goes)
 {
     return ordinal << 1 | !goes;
+}
+
+/* Which items followers have to look at: above all ordinals of what is told. */
+static const uint32_t touched_ordinal = UINT32_C(1) << 31;
+
+static void touched_tell(struct builder *b, bool was)
+{
+    const struct write_set_change *change = b->change;
+    const struct history_record record = {
+        .kind = HISTORY_TOUCHED,
+        .origin = b->scope->history,
+        .payload = number_bytes(b->set->arena, was ? change->before->header.number : 0)};
+    struct slice value;
+
+    history_put(b, touched_ordinal | history_ordinal(change->ordinal, was), &record, &value);
+    if (!was)
+        point_add(b->set, value, value.len - record.payload.len, POINT_NUMBER, b->index, 0);
+}
+
+/* The item that was there, and the one that is there where that is another. */
+static void touched_build(struct builder *b)
+{
+    if (b->change->before)
+        touched_tell(b, true);
+    if (b->change->after.data && wants_number(b->change))
+        touched_tell(b, false);
 }
 
 static void version_tell(struct builder *b, uint32_t ordinal, struct slice before,
@@ -542,6 +575,8 @@ static void history_build(struct builder *b)
     uint32_t first = change->step_count ? change->steps[0].ordinal : change->ordinal;
 
     b->change->history_bytes = 0;
+    if (b->scope->history.followed)
+        touched_build(b);
     if (!b->scope->history.kept)
         return;
     if (before.data && ((change->before_is_over && !change->expired) || change->from.data)) {

@@ -131,6 +131,15 @@ struct commit_part history_part(struct engine_op *ops, size_t count, struct aren
                                 .delta_count = 1};
 }
 
+bool history_touched_number(const struct history_record *record, uint64_t *ret_number,
+                            struct error *err)
+{
+    if (record->kind != HISTORY_TOUCHED || record->payload.len != 8)
+        return error_set(err, ERROR_STORE_CORRUPT, "a record of the history has no number");
+    *ret_number = bytes_get_be64(record->payload.data);
+    return true;
+}
+
 /* --- What is noted --------------------------------------------------------------------------- */
 
 uint64_t history_hash(uint32_t account, struct slice database, struct slice container)

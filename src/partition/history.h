@@ -23,6 +23,8 @@
  *                             b: document before, a: document after}, as far as they are kept
  *             of a container {o: description, t: name it gets, x: number of the container that
  *                             had the name and was dropped}
+ *             touched        no BSON: the number of the item, 8, for whoever keeps something by
+ *                             what the item is now (front/rest/views/); no language tells of it
  *
  * The mark: 8 bytes, the time up to which records were removed. Behind it, with ordinal 1, the gap:
  * likewise, the time up to which records are missing that another node had, which was removed.
@@ -39,6 +41,7 @@ enum history_kind {
     HISTORY_UPDATE = 2,
     HISTORY_REPLACE = 3,
     HISTORY_DELETE = 4,
+    HISTORY_TOUCHED = 5,
     /* the catalogue */
     HISTORY_CREATE = 16,
     HISTORY_DROP = 17,
@@ -64,8 +67,9 @@ int history_place_compare(struct history_place a, struct history_place b);
 
 /* Whose changes they are. Names are borrowed. */
 struct history_origin {
-    bool kept;   /* false: nothing is told */
-    bool images; /* documents before and after are kept */
+    bool kept;     /* changes are told to MongoDB's change streams */
+    bool images;   /* with the documents before and after them */
+    bool followed; /* items that were touched are noted, by number */
     uint32_t account, database, container;
     struct slice database_name, container_name;
 };
@@ -75,8 +79,18 @@ struct history_record {
     enum history_kind kind;
     int64_t wall_ms;
     struct history_origin origin;
-    struct slice payload; /* BSON */
+    struct slice payload; /* BSON, or a number */
 };
+
+/* Is anything written down of its items? */
+static inline bool history_is_kept(const struct history_origin *origin)
+{
+    return origin->kept || origin->followed;
+}
+
+/* The number of an item that was touched. ERROR_STORE_CORRUPT. */
+NODISCARD bool history_touched_number(const struct history_record *record, uint64_t *ret_number,
+                                      struct error *err);
 
 /* In the arena, to be stamped: the key's time, and the wall clock. */
 struct slice history_key_encode(struct history_place place, struct arena *arena);

@@ -54,6 +54,7 @@ struct metrics_sources {
     struct migrator *migrator;         /* NULL: there is none */
     struct member *member;             /* NULL: it works alone */
     const struct peer_doors *doors;    /* likewise */
+    struct rest_views *views;          /* NULL: nobody keeps views */
     size_t partitions_max;             /* physical partitions with figures of their own */
 };
 

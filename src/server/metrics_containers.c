@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "catalogue/container_usage.h"
 #include "partition/layout.h"
+#include "front/rest/views/views.h"
 #include "server/metrics_private.h"
 #include "throughput/statistics_all.h"
 
@@ -27,6 +28,8 @@ struct container_sample {
     bool counted;     /* it has figures of its own */
     bool usage_known; /* of every partition */
     bool migrating;
+    bool is_view;
+    struct front_view_report view;
     uint64_t bytes, items, index_bytes;
     int64_t refused_cru;
     struct figures_counts counts;
@@ -122,6 +125,8 @@ static void container_sample(struct sampling *sampling, struct slice account, st
     sample->id = arena_copy(sampling->arena, container_info(container)->id);
     sample->number = container_info(container)->number;
     sample->migrating = container_migration(container) != NULL;
+    sample->is_view = sampling->sources->views &&
+                      rest_views_report(sampling->sources->views, container, &sample->view);
     sample->counted =
         sampling->sources->observer && figures_read(observer_figures(sampling->sources->observer),
                                                     sample->number, &sample->counts);
@@ -283,6 +288,7 @@ struct container_family {
     uint64_t (*value)(const struct container_sample *sample);
     bool ru;     /* hundredths */
     bool stored; /* only where all of its partitions could be asked */
+    bool view;   /* only of views */
 };
 
 #define CONTAINER_VALUE(name, expression)                                                          \
@@ -299,6 +305,9 @@ CONTAINER_VALUE(bytes, s->bytes)
 CONTAINER_VALUE(items, s->items)
 CONTAINER_VALUE(index_bytes, s->index_bytes)
 CONTAINER_VALUE(migrating, s->migrating)
+CONTAINER_VALUE(view_lag, (uint64_t)s->view.lag_ms)
+CONTAINER_VALUE(view_left_out, s->view.left_out)
+CONTAINER_VALUE(view_rebuilds, s->view.rebuilds)
 
 static void container_families_print(const struct container_sample *first, struct buf *out)
 {
@@ -322,6 +331,13 @@ static void container_families_print(const struct container_sample *first, struc
          value_index_bytes, false, true},
         {"orrery_container_migrating", "gauge", "1: a migration of it is under way.",
          value_migrating, false, false},
+        {"orrery_view_lag_milliseconds", "gauge", "How far a view is behind its sources.",
+         value_view_lag, false, false, true},
+        {"orrery_view_left_out_total", "counter",
+         "Items of its sources that make none that could be stored.", value_view_left_out, false,
+         false, true},
+        {"orrery_view_rebuilds_total", "counter", "How often a view was built again.",
+         value_view_rebuilds, false, false, true},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(families); i++) {
@@ -329,7 +345,7 @@ static void container_families_print(const struct container_sample *first, struc
 
         metrics_family(out, f->name, f->type, f->help);
         for (const struct container_sample *at = first; at; at = at->next) {
-            if (f->stored && !at->usage_known)
+            if ((f->stored && !at->usage_known) || (f->view && !at->is_view))
                 continue;
             container_line(out, f->name, at);
             BUF_APPEND(out, "} ");

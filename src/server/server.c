@@ -311,6 +311,7 @@ static struct front_queries *queries_make(const struct server *server)
         .deadline_ms = settings->query_deadline_ms,
         .memory_bytes_max = (size_t)settings->query_memory_bytes_max,
         .cache_bytes_max = (size_t)settings->query_cache_bytes_max,
+        .vectors_bytes_max = (size_t)settings->query_vectors_bytes_max,
         .spill_directory = directory,
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
@@ -348,6 +349,8 @@ static struct front_services services(struct server *server)
     services.queries = server->queries;
     services.observer = server->observer;
     services.pauses = server->pauses;
+    services.views = server->views;
+    services.view_report = rest_views_report;
     services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     services.consistency = (struct front_consistency){
@@ -574,6 +577,10 @@ static void fronts_make(struct server *server)
     server->workers = net_workers_new(&workers);
     server->scripts = scripts_make(settings);
     server->queries = queries_make(server);
+    server->views =
+        rest_views_new(&(struct rest_views_options){.services = services(server),
+                                                    .bell = store_bell(server->store),
+                                                    .lag_ms_max = settings->view_lag_max});
     server->rest_front = rest_make(server);
     server->probes.rest = server->rest_front;
     server->admin_front = admin_make(server);
@@ -612,6 +619,7 @@ static void fronts_make(struct server *server)
     sources->observer = server->observer;
     sources->meters = services(server).meters;
     sources->migrator = services(server).migrator;
+    sources->views = server->views;
     sources->partitions_max = (size_t)settings->metrics_partitions_max;
     sources->member = server->member;
     sources->doors = server->doors;
@@ -838,6 +846,7 @@ void server_free(struct server *server)
     table_free(server->table_front);
     admin_free(server->admin_front);
     portal_free(server->portal);
+    rest_views_free(server->views);
     front_queries_free(server->queries);
     if (server->scripts)
         script_pool_free(server->scripts);

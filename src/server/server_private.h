@@ -6,6 +6,7 @@
 #include "front/fault.h"
 #include "front/gremlin/command/gremlin.h"
 #include "front/mongo/command/mongo.h"
+#include "front/rest/views/views.h"
 #include "front/table/table.h"
 #include "maintain/pauses.h"
 #include "net/http.h"
@@ -40,6 +41,7 @@ struct server {
     struct front_queries *queries;
     struct observer *observer;
     struct pauses *pauses;
+    struct rest_views *views; /* views are kept what their sources make of them */
     struct rest *rest_front;
     struct admin *admin_front;
     struct portal *portal;

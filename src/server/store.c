@@ -338,7 +338,8 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
         /* twice: a session that was used at its last moment still has its records */
         .records_ms = 2 * settings->mongo_session_ms_max,
         .history = {.retention_ms = settings->mongo_change_stream_retention,
-                    .bytes_max = (uint64_t)settings->mongo_change_stream_bytes_max}});
+                    .bytes_max = (uint64_t)settings->mongo_change_stream_bytes_max},
+        .followed_ms = settings->view_lag_max});
     if (settings->advise_record && !traffic_start(store, settings, err))
         return false;
     store->heat = heat_start(store, settings);
@@ -383,6 +384,11 @@ void store_close(struct store *store)
 struct catalogue *store_catalogue(struct store *store)
 {
     return store->catalogue;
+}
+
+struct bell *store_bell(struct store *store)
+{
+    return store->bell;
 }
 
 struct heat *store_heat(struct store *store)

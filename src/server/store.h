@@ -18,6 +18,7 @@ struct catalogue *store_catalogue(struct store *store);
 const struct cluster *store_cluster(const struct store *store);
 
 struct heat *store_heat(struct store *store);
+struct bell *store_bell(struct store *store); /* rung by every commit */
 /* A node comes: opened, made a member, watched. And one goes that holds nothing any more. Errors as
  * nodes_add, catalogue_node_add and catalogue_node_remove say. */
 NODISCARD bool store_node_add(struct store *store, const struct node_info *info, struct error *err);

@@ -318,6 +318,26 @@ static void container_head(struct admin_call *call, const struct container *cont
     admin_offer_append(call, container_offer(container));
 }
 
+/* How far a view is. */
+static void view_append(struct admin_call *call, const struct container *container)
+{
+    const struct front_services *services = call->services;
+    struct front_view_report report;
+
+    if (!services->views || !services->view_report(services->views, container, &report))
+        return;
+    BUF_APPEND(&call->body, ",\"view\":{\"phase\":\"");
+    buf_append_text(&call->body, report.phase);
+    BUF_APPEND(&call->body, "\"");
+    admin_number_append(&call->body, "lagMs", (uint64_t)report.lag_ms);
+    admin_number_append(&call->body, "written", report.written);
+    admin_number_append(&call->body, "removed", report.removed);
+    admin_number_append(&call->body, "leftOut", report.left_out);
+    admin_number_append(&call->body, "throttled", report.throttled);
+    admin_number_append(&call->body, "rebuilds", report.rebuilds);
+    BUF_APPEND(&call->body, "}");
+}
+
 bool admin_containers_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -347,6 +367,7 @@ bool admin_containers_show(struct admin_call *call, struct error *err)
     admin_number_append(&call->body, "items", showing.sum.items);
     admin_throughput_append(call, container);
     totals_append(&call->body, &showing.all);
+    view_append(call, container);
     BUF_APPEND(&call->body, "}");
     call->status = 200;
     return true;

@@ -35,6 +35,8 @@ static const char *kind_name(enum history_kind kind)
         return "reshardCollection";
     case HISTORY_REFINE:
         return "refineCollectionShardKey";
+    case HISTORY_TOUCHED: /* no stream is about it */
+        break;
     }
     return NULL;
 }

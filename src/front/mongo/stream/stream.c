@@ -193,7 +193,7 @@ static bool is_about(const struct mongo_stream *stream, const struct history_rec
     const struct mongo_stream_target *target = &stream->target;
     const struct history_origin *origin = &record->origin;
 
-    if (origin->account != target->account ||
+    if (origin->account != target->account || record->kind == HISTORY_TOUCHED ||
         (!is_plain(record->kind) && !stream->options.expanded))
         return false;
     if (target->database.len && !slice_equal(target->database, origin->database_name))
@@ -210,6 +210,18 @@ static bool invalidates(const struct mongo_stream *stream, enum history_kind kin
     if (stream->target.collection.len)
         return kind == HISTORY_DROP || kind == HISTORY_RENAME;
     return stream->target.database.len && kind == HISTORY_DROP_DATABASE;
+}
+
+/* Was everything there that a walk from behind this time had to find? */
+static bool walk_check(const struct cluster *cluster, uint64_t time, struct error *err)
+{
+    bool lost;
+
+    if (!cluster_walk_lost(cluster, time, &lost, err))
+        return false;
+    return !lost || mongo_error_set(err, MONGO_CHANGE_STREAM_HISTORY_LOST,
+                                    "Resume of change stream was not possible, as the resume point "
+                                    "may no longer be in the oplog.");
 }
 
 /* --- Resuming -------------------------------------------------------------------------------- */
@@ -246,14 +258,14 @@ bool mongo_stream_resume(struct mongo_stream *stream, const struct cluster *clus
     struct history_record record;
     bool found;
 
-    if (!mongo_walk_check(cluster, stream->at.place.time, err))
+    if (!walk_check(cluster, stream->at.place.time, err))
         return false;
     if (!mongo_token_is_event(&stream->at))
         return true;
     if (!record_find(cluster, stream->at.place, arena, &record, &found, err))
         return false;
     /* it may have gone with its node, and others of its time with it */
-    if (!found && !mongo_walk_check(cluster, stream->at.place.time - 1, err))
+    if (!found && !walk_check(cluster, stream->at.place.time - 1, err))
         return false;
     if (!found)
         return mongo_error_set(err, MONGO_CHANGE_STREAM_FATAL_ERROR,
@@ -323,7 +335,7 @@ static bool is_full(const struct mongo_stream_batch *batch, size_t records)
 }
 
 /* Up to what is settled. *ret_all: all of that was looked at. */
-static bool records_read(struct reading *reading, struct mongo_walk *walk, bool *ret_all,
+static bool records_read(struct reading *reading, struct cluster_walk *walk, bool *ret_all,
                          struct error *err)
 {
     struct mongo_stream *stream = &reading->stream;
@@ -337,7 +349,7 @@ static bool records_read(struct reading *reading, struct mongo_walk *walk, bool 
 
         if (is_full(reading->batch, records))
             return true;
-        if (!mongo_walk_next(walk, &record, &found, err))
+        if (!cluster_walk_next(walk, &record, &found, err))
             return false;
         if (!found) {
             *ret_all = true;
@@ -372,7 +384,7 @@ static struct history_place place_before(struct history_place place)
 static bool batch_read(struct reading *reading, struct cluster *cluster, uint64_t settled,
                        struct error *err)
 {
-    CLEANUP(mongo_walk_free) struct mongo_walk *walk = NULL;
+    CLEANUP(cluster_walk_free) struct cluster_walk *walk = NULL;
     struct history_place after = reading->stream.at.place;
     uint64_t from = after.time;
     bool all;
@@ -382,8 +394,8 @@ static bool batch_read(struct reading *reading, struct cluster *cluster, uint64_
     if (reading->stream.invalidating)
         return is_full(reading->batch, 0) ||
                invalidation_tell(reading, (int64_t)(from >> 32) * 1000, err);
-    if (!mongo_walk_new(cluster, after, settled, &walk, err) ||
-        !records_read(reading, walk, &all, err) || !mongo_walk_check(cluster, from, err))
+    if (!cluster_walk_new(cluster, after, settled, &walk, err) ||
+        !records_read(reading, walk, &all, err) || !walk_check(cluster, from, err))
         return false;
     if (all)
         reading->stream.at = mongo_token_behind(MAX(settled, from));

@@ -1,12 +1,12 @@
 /* Change stream: what became of a collection, a database or all of an account, change by change.
  *
- * It keeps nothing but where it stands; each batch walks the histories of the nodes (walk.h) from
- * there to what is settled. A stream on a collection is known by its name: it may be made, and made
- * anew, while it is watched. */
+ * It keeps nothing but where it stands; each batch walks the histories of the nodes
+ * (cluster/walk.h) from there to what is settled. A stream on a collection is known by its name: it
+ * may be made, and made anew, while it is watched. */
 #pragma once
 
+#include "cluster/walk.h"
 #include "front/mongo/stream/token.h"
-#include "front/mongo/stream/walk.h"
 
 enum mongo_full_document {
     MONGO_FULL_DEFAULT,

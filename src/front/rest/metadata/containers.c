@@ -8,6 +8,7 @@
 #include "front/rest/metadata/metadata.h"
 #include "front/rest/metadata/throughput.h"
 #include "front/rest/query/query.h"
+#include "front/rest/views/views.h"
 #include "load/offer_meters.h"
 #include "throughput/cost.h"
 
@@ -160,6 +161,13 @@ static bool key_check(const struct rest_call *call, struct slice body, struct er
                      "a container needs a partition key definition, such as {\"paths\":[\"/id\"]}");
 }
 
+static bool views_wake(struct rest_call *call)
+{
+    if (call->services->views)
+        rest_views_wake(call->services->views);
+    return true;
+}
+
 bool rest_containers_create(struct rest_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -170,12 +178,12 @@ bool rest_containers_create(struct rest_call *call, struct error *err)
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
     return rest_call_body(call, &body, err) && rest_throughput_request(call, &request, err) &&
            key_check(call, body, err) && rest_query_computed_check(call, body, err) &&
-           rest_call_database(call, &database, err) &&
+           rest_views_check(body, err) && rest_call_database(call, &database, err) &&
            catalogue_container_create(call->services->catalogue, call->account.id,
                                       call->route.database, body, &request, &container, err) &&
            load_meters_apply(call->services->meters, container, call->services->burst_seconds,
                              err) &&
-           container_answer(call, database, container, 201, err);
+           views_wake(call) && container_answer(call, database, container, 201, err);
 }
 
 /* How far the index is; of a lazy one, which is kept like any other, in a header more. */
@@ -243,5 +251,5 @@ bool rest_containers_delete(struct rest_call *call, struct error *err)
     if (call->services->traffic) /* what was asked of it goes with it */
         traffic_forget(call->services->traffic, container_rid(container).owner);
     call->status = 204;
-    return true;
+    return views_wake(call);
 }

@@ -3,6 +3,7 @@
 #include "document/json.h"
 #include "document/order.h"
 #include "front/rest/target/session.h"
+#include "front/rest/views/views.h"
 #include "item/shown.h"
 #include "partition/former.h"
 #include "partition/strategy.h"
@@ -24,6 +25,27 @@ static bool consistency_of(const struct rest_call *call, enum item_level *ret_le
                                   err);
 }
 
+enum { VIEW_WAIT_MS_MAX = 5000 };
+
+/* A view may be asked to catch up first, by who can wait. */
+static bool view_wait(struct rest_call *call, const struct container *container, struct error *err)
+{
+    struct slice header = rest_call_header(call, REST_HEADER_VIEW_WAIT);
+    uint64_t wait_ms;
+
+    if (!header.data || !call->services->views ||
+        !definition_fields(container_definition(container))->view.form)
+        return true;
+    if (!slice_to_uint64(header, &wait_ms) || wait_ms > VIEW_WAIT_MS_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "x-orrery-view-wait-ms must be 0 to %d",
+                         VIEW_WAIT_MS_MAX);
+    if (!call->may_block) {
+        call->cold = true;
+        return error_set(err, ERROR_COLD, "a view is waited for");
+    }
+    return rest_views_wait(call->services->views, container, (int64_t)wait_ms, err);
+}
+
 bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struct error *err)
 {
     struct rest_items items = {0};
@@ -40,7 +62,7 @@ bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struc
                             (struct slice[]){SLICE("dbs/"), database, SLICE("/colls/"),
                                              container_info(items.container)->rid, SLICE("/docs/")},
                             5);
-    if (!rest_session_check(call, &items, err)) {
+    if (!view_wait(call, items.container, err) || !rest_session_check(call, &items, err)) {
         rest_items_close(&items);
         return false;
     }
@@ -306,6 +328,16 @@ bool rest_items_lsn(const struct rest_items *items, const struct partition_span 
                                 ret_lsn, &ignored);
 }
 
+/* How far a view is behind its sources. */
+static void lag_answer(struct rest_call *call, const struct rest_items *items)
+{
+    struct front_view_report report;
+
+    if (items->space.definition->view.form && call->services->views &&
+        rest_views_report(call->services->views, items->container, &report))
+        rest_answer_header_int(call, SLICE("x-orrery-view-lag-ms"), report.lag_ms);
+}
+
 void rest_items_served(struct rest_call *call, const struct rest_items *items,
                        const struct partition_span *spans, size_t count)
 {
@@ -314,6 +346,7 @@ void rest_items_served(struct rest_call *call, const struct rest_items *items,
     buf_init(&list, BUF_DEFAULT_MAX);
     front_served_append(items->container, items->reading, spans, count, &list);
     rest_answer_header(call, SLICE("x-orrery-served-by"), buf_slice(&list));
+    lag_answer(call, items);
 }
 
 void rest_items_headers(struct rest_call *call, const struct rest_items *items, uint32_t partition,

@@ -1,9 +1,8 @@
 /* An iterator for each node, of which the one with the least key is next. There are few nodes: the
  * least is looked for each time. */
-#include "front/mongo/stream/walk.h"
+#include "cluster/walk.h"
 
 #include "base/memory.h"
-#include "front/mongo/error.h"
 #include "partition/layout.h"
 
 struct branch {
@@ -13,15 +12,15 @@ struct branch {
     bool over;
 };
 
-struct mongo_walk {
+struct cluster_walk {
     struct arena *arena;
     uint64_t settled;
     size_t count;
     struct branch branches[CLUSTER_NODES_MAX];
 };
 
-static bool branch_open(struct mongo_walk *walk, struct engine *engine, struct history_place after,
-                        struct error *err)
+static bool branch_open(struct cluster_walk *walk, struct engine *engine,
+                        struct history_place after, struct error *err)
 {
     struct history_place from = after;
     struct engine_range range = {.max = SLICE("i")};
@@ -37,11 +36,11 @@ static bool branch_open(struct mongo_walk *walk, struct engine *engine, struct h
     return true;
 }
 
-bool mongo_walk_new(const struct cluster *cluster, struct history_place after, uint64_t settled,
-                    struct mongo_walk **ret_walk, struct error *err)
+bool cluster_walk_new(const struct cluster *cluster, struct history_place after, uint64_t settled,
+                      struct cluster_walk **ret_walk, struct error *err)
 {
     struct arena *arena = arena_new();
-    CLEANUP(mongo_walk_free) struct mongo_walk *walk = ARENA_NEW(arena, struct mongo_walk);
+    CLEANUP(cluster_walk_free) struct cluster_walk *walk = ARENA_NEW(arena, struct cluster_walk);
 
     walk->arena = arena;
     walk->settled = settled;
@@ -55,7 +54,7 @@ bool mongo_walk_new(const struct cluster *cluster, struct history_place after, u
     return true;
 }
 
-void mongo_walk_free(struct mongo_walk *walk)
+void cluster_walk_free(struct cluster_walk *walk)
 {
     if (!walk)
         return;
@@ -64,7 +63,7 @@ void mongo_walk_free(struct mongo_walk *walk)
     arena_free(walk->arena);
 }
 
-static bool branch_move(const struct mongo_walk *walk, struct branch *branch, struct error *err)
+static bool branch_move(const struct cluster_walk *walk, struct branch *branch, struct error *err)
 {
     struct engine_entry entry;
 
@@ -80,8 +79,8 @@ static bool branch_move(const struct mongo_walk *walk, struct branch *branch, st
     return true;
 }
 
-bool mongo_walk_next(struct mongo_walk *walk, struct history_record *ret_record, bool *ret_found,
-                     struct error *err)
+bool cluster_walk_next(struct cluster_walk *walk, struct history_record *ret_record,
+                       bool *ret_found, struct error *err)
 {
     struct branch *least = NULL;
 
@@ -102,8 +101,10 @@ bool mongo_walk_next(struct mongo_walk *walk, struct history_record *ret_record,
     return true;
 }
 
-bool mongo_walk_check(const struct cluster *cluster, uint64_t time, struct error *err)
+bool cluster_walk_lost(const struct cluster *cluster, uint64_t time, bool *ret_lost,
+                       struct error *err)
 {
+    *ret_lost = false;
     for (size_t i = 0; i < cluster_count(cluster); i++) {
         const struct cluster_node *node = cluster_at(cluster, i);
         uint64_t mark;
@@ -112,10 +113,7 @@ bool mongo_walk_check(const struct cluster *cluster, uint64_t time, struct error
             continue;
         if (!history_mark(node->engine, &mark, err))
             return false;
-        if (time < mark)
-            return mongo_error_set(err, MONGO_CHANGE_STREAM_HISTORY_LOST,
-                                   "Resume of change stream was not possible, as the resume point "
-                                   "may no longer be in the oplog.");
+        *ret_lost |= time < mark;
     }
     return true;
 }

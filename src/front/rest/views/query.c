@@ -1,0 +1,200 @@
+#include "front/rest/views/query.h"
+
+#include "definition/names.h"
+#include "document/bson.h"
+#include "front/rest/sql/compile.h"
+#include "front/rest/sql/functions.h"
+#include "front/rest/sql/parser.h"
+#include "front/rest/sql/resolve.h"
+#include "query/run.h"
+#include "query/value/value.h"
+
+enum { ROW_WORK_MAX = 1000 * 1000 }; /* units of evaluation: some milliseconds */
+
+struct rest_view_query {
+    struct arena *arena; /* owns this structure and the plan */
+    struct query_plan plan;
+};
+
+/* --- What may be said ------------------------------------------------------------------------ */
+
+struct check {
+    bool own; /* orrery.view, which may say more */
+    struct error *err;
+};
+
+static bool unfit(const struct check *check, const char *what)
+{
+    return error_set(check->err, ERROR_VIEW_UNFIT, "the query of a view has no %s", what);
+}
+
+static const struct document_names *usual_names(void)
+{
+    return definition_names(DEFINITION_IDENTITY_ID);
+}
+
+static bool is_system(struct slice name)
+{
+    return document_names_system(usual_names(), name) != DOCUMENT_SYSTEM_COUNT;
+}
+
+static bool expr_check(struct sql_expr *expr, void *context)
+{
+    struct check *check = context;
+
+    switch (expr->kind) {
+    case SQL_EXPR_PARAMETER:
+        return unfit(check, "parameters");
+    case SQL_EXPR_UDF:
+        return unfit(check, "user-defined functions");
+    case SQL_EXPR_SUBQUERY:
+        return unfit(check, "subqueries");
+    case SQL_EXPR_CALL:
+        if (!expr->call.function->stable)
+            return error_set(check->err, ERROR_VIEW_UNFIT,
+                             "the query of a view calls no function such as %s, which says "
+                             "something else each time",
+                             expr->call.function->name);
+        break;
+    case SQL_EXPR_MEMBER:
+        if (expr->member.object->kind == SQL_EXPR_NAME && is_system(expr->member.name))
+            return error_set(check->err, ERROR_VIEW_UNFIT,
+                             "the query of a view does not name the system property \"%.*s\"",
+                             (int)MIN(expr->member.name.len, (size_t)100),
+                             (const char *)expr->member.name.data);
+        break;
+    default:
+        break;
+    }
+    return sql_expr_each(expr, expr_check, context);
+}
+
+/* `c.name`, under its own name. */
+static bool is_property(const struct sql_select_item *item)
+{
+    return !item->alias.len && item->expr->kind == SQL_EXPR_MEMBER &&
+           item->expr->member.object->kind == SQL_EXPR_NAME;
+}
+
+static bool service_check(const struct sql_query *query, const struct check *check)
+{
+    if (query->where)
+        return unfit(check, "WHERE, but in orrery.view");
+    for (uint32_t i = 0; query->select == SQL_SELECT_LIST && i < query->item_count; i++)
+        if (!is_property(&query->items[i]))
+            return unfit(check, "expressions and no AS, but in orrery.view: it selects "
+                                "properties, as c.name");
+    return true;
+}
+
+static bool columns_check(const struct sql_query *query, const struct check *check)
+{
+    for (uint32_t i = 0; query->select == SQL_SELECT_LIST && i < query->item_count; i++)
+        if (is_system(query->items[i].column))
+            return error_set(check->err, ERROR_VIEW_UNFIT,
+                             "the query of a view names no column \"%.*s\": that is a system "
+                             "property of its items",
+                             SLICE_ARG(query->items[i].column));
+    return true;
+}
+
+static bool query_check(const struct sql_query *query, struct check *check)
+{
+    if (query->select != SQL_SELECT_LIST && query->select != SQL_SELECT_STAR)
+        return unfit(check, "SELECT VALUE");
+    if (query->source_count != 1 || query->sources[0]->iterates || query->sources[0]->subquery ||
+        query->sources[0]->path->kind != SQL_EXPR_NAME)
+        return unfit(check, "FROM but the whole container, and no JOIN");
+    if (query->distinct)
+        return unfit(check, "DISTINCT");
+    if (query->top || query->offset || query->limit)
+        return unfit(check, "TOP, OFFSET and LIMIT");
+    if (query->order_count || query->order_by_rank)
+        return unfit(check, "ORDER BY");
+    if (query->aggregates || query->group_by.count)
+        return error_set(check->err, ERROR_NOT_SUPPORTED,
+                         "views with GROUP BY and aggregates are not offered");
+    return sql_query_each(query, expr_check, check) && columns_check(query, check) &&
+           (check->own || service_check(query, check));
+}
+
+/* --- From its text to its plan --------------------------------------------------------------- */
+
+bool rest_view_query_new(const struct definition_view *view, struct rest_view_query **ret_query,
+                         struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct rest_view_query *query = ARENA_NEW(arena, struct rest_view_query);
+    struct check check = {.own = view->form == DEFINITION_VIEW_OWN, .err = err};
+    struct slice text = arena_copy(arena, view->query);
+    struct sql_query *tree;
+
+    if (!sql_parse(text, NULL, arena, &tree, NULL, err) || !sql_resolve(tree, arena, NULL, err) ||
+        !query_check(tree, &check) || !sql_compile(tree, NULL, arena, &query->plan, NULL, err))
+        return false;
+    query->arena = TAKE(arena);
+    *ret_query = query;
+    return true;
+}
+
+void rest_view_query_free(struct rest_view_query *query)
+{
+    if (query)
+        arena_free(query->arena);
+}
+
+/* --- Rows ------------------------------------------------------------------------------------ */
+
+struct taken {
+    struct arena *arena;
+    struct document_value row; /* undefined: none yet */
+};
+
+static bool row_take(void *self, const struct document_value *value, struct error *err UNUSED)
+{
+    struct taken *taken = self;
+
+    taken->row = query_value_copy(value, taken->arena);
+    return true;
+}
+
+/* Its id names the source's item, whose own id has another name here, as in the service. */
+static struct slice row_write(struct slice row, struct slice id, struct arena *arena)
+{
+    static const struct slice identity = SLICE("id"), own = SLICE("_id");
+    CLEANUP(buf_done) struct buf out;
+    struct document_value value;
+    struct document_iter iter;
+    bool renamed = document_find(row, identity, &value);
+    size_t begin;
+
+    buf_init(&out, SIZE_MAX / 2);
+    begin = document_begin(&out);
+    document_append_string(&out, identity, id);
+    document_iter_init(&iter, row);
+    while (document_iter_next(&iter)) {
+        if (slice_equal(iter.key, identity))
+            document_append(&out, own, &iter.value);
+        else if (!is_system(iter.key) && !(renamed && slice_equal(iter.key, own)))
+            buf_append(&out, iter.element, (size_t)(iter.at - iter.element));
+    }
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+bool rest_view_query_row(const struct rest_view_query *query, struct slice document,
+                         struct slice id, struct arena *arena, struct slice *ret_row,
+                         struct error *err)
+{
+    struct taken taken = {.arena = arena, .row = document_undefined()};
+    const struct query_request request = {
+        .limits = {.work_max = ROW_WORK_MAX}, .arena = arena, .row = row_take, .self = &taken};
+    struct query_page page;
+
+    if (!query_run_documents(&query->plan, &document, 1, &request, &page, err))
+        return false;
+    *ret_row = SLICE_NONE;
+    if (taken.row.type == DOCUMENT_OBJECT)
+        *ret_row = row_write(taken.row.document, id, arena);
+    return true;
+}

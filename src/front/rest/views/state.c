@@ -1,0 +1,126 @@
+#include "front/rest/views/state.h"
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "catalogue/notes.h"
+
+enum { FORMAT = 1, KEY_LEN = 13, FIXED_LEN = 3 + 16 + 8 + 4 + 8, POSITION_MAX = 64 * 1024 };
+
+struct rest_view_state *rest_view_state_new(const struct container *view)
+{
+    struct rest_view_state *state = MEMORY_NEW(struct rest_view_state);
+
+    state->account = container_account_number(view);
+    state->database = container_database_number(view);
+    state->number = container_info(view)->number;
+    buf_init(&state->position, POSITION_MAX);
+    return state;
+}
+
+void rest_view_state_free(struct rest_view_state *state)
+{
+    if (!state)
+        return;
+    rest_view_query_free(state->query);
+    buf_done(&state->position);
+    memory_free(state);
+}
+
+static void key_write(const struct rest_view_state *state, uint8_t ret_key[KEY_LEN])
+{
+    ret_key[0] = CATALOGUE_NOTES_VIEWS;
+    bytes_put_be32(ret_key + 1, state->account);
+    bytes_put_be32(ret_key + 5, state->database);
+    bytes_put_be32(ret_key + 9, state->number);
+}
+
+bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catalogue,
+                          struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_value value;
+    const uint8_t *from;
+    uint8_t key[KEY_LEN];
+
+    key_write(state, key);
+    if (!catalogue_notes_get(catalogue, slice_of(key, sizeof key), arena, &value, err))
+        return false;
+    if (value.found != ENGINE_FOUND)
+        return true;
+    from = value.bytes.data;
+    if (value.bytes.len < FIXED_LEN || from[0] != FORMAT || from[1] > REST_VIEW_FOLLOW)
+        return error_set(err, ERROR_STORE_CORRUPT, "the note of view %u cannot be read",
+                         state->number);
+    state->phase = (enum rest_view_phase)from[1];
+    state->again = from[2];
+    state->at = (struct history_place){.time = bytes_get_be64(from + 3),
+                                       .origin = bytes_get_be32(from + 11),
+                                       .ordinal = bytes_get_be32(from + 15)};
+    state->at_ms = (int64_t)bytes_get_be64(from + 19);
+    state->kept_ms = state->at_ms;
+    state->source = bytes_get_be32(from + 27);
+    state->keys = bytes_get_be64(from + 31);
+    buf_clear(&state->position);
+    buf_append_slice(&state->position, slice_skip(value.bytes, FIXED_LEN));
+    return true;
+}
+
+/* The last time that a record has, or had, of any node. Cluster time goes on behind that after a
+ * restart, but perhaps not behind a later one that nothing was written with: who has written down
+ * such a one would pass over what is given it then. */
+static bool recorded_time(const struct cluster *cluster, uint64_t *ret_time, struct error *err)
+{
+    *ret_time = 0;
+    for (size_t i = 0; i < cluster_count(cluster); i++) {
+        const struct cluster_node *node = cluster_at(cluster, i);
+        uint64_t last, mark;
+
+        if (!cluster_node_is_member(node))
+            continue;
+        if (!history_last(node->engine, &last, err) || !history_mark(node->engine, &mark, err))
+            return false;
+        *ret_time = MAX(*ret_time, MAX(last, mark));
+    }
+    return true;
+}
+
+bool rest_view_state_write(struct rest_view_state *state, struct catalogue *catalogue,
+                           struct error *err)
+{
+    CLEANUP(buf_done) struct buf value;
+    uint8_t key[KEY_LEN], fixed[FIXED_LEN] = {FORMAT, (uint8_t)state->phase, state->again};
+
+    uint64_t recorded;
+
+    buf_init(&value, FIXED_LEN + POSITION_MAX);
+    if (!recorded_time(catalogue_cluster(catalogue), &recorded, err))
+        return false;
+    bytes_put_be64(fixed + 3, MIN(state->at.time, recorded));
+    bytes_put_be32(fixed + 11, state->at.origin);
+    bytes_put_be32(fixed + 15, state->at.ordinal);
+    bytes_put_be64(fixed + 19, (uint64_t)state->at_ms);
+    bytes_put_be32(fixed + 27, state->source);
+    bytes_put_be64(fixed + 31, state->keys);
+    key_write(state, key);
+    buf_append(&value, fixed, sizeof fixed);
+    buf_append_slice(&value, buf_slice(&state->position));
+    if (!catalogue_notes_write(
+            catalogue,
+            &(struct engine_op){ENGINE_PUT, slice_of(key, sizeof key), buf_slice(&value)}, 1, err))
+        return false;
+    state->changed = false;
+    state->kept_ms = state->at_ms;
+    state->written_ms = clock_monotonic_ms();
+    return true;
+}
+
+bool rest_view_state_forget(const struct rest_view_state *state, struct catalogue *catalogue,
+                            struct error *err)
+{
+    uint8_t key[KEY_LEN];
+
+    key_write(state, key);
+    return catalogue_notes_write(
+        catalogue, &(struct engine_op){ENGINE_DELETE, slice_of(key, sizeof key), SLICE_NONE}, 1,
+        err);
+}

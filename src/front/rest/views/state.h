@@ -1,0 +1,66 @@
+/* State: how far one view is, in memory and beside the catalogue.
+ *
+ * A note under 'v' | account, 4 | database, 4 | container, 4 (catalogue/notes.h) has, numbers
+ * big-endian,
+ *
+ *     1  format, 1
+ *     1  phase (enum rest_view_phase)
+ *     1  0: it was empty when it was begun, 1: it may have items that nothing stands for
+ *     8, 4, 4  time (not above that of the last record there is), origin, ordinal: changes up to
+ * this place are in it, or will be when what is there is filled in 8  wall clock of that place, ms
+ *     4  filling: which source
+ *     8  filling: a hash of how keys of that source are made
+ *     .. filling: behind which item; sweeping: behind which item of the view
+ *
+ * It may be behind what the view has: doing a change again leaves the view as it is. */
+#pragma once
+
+#include "base/buf.h"
+#include "catalogue/catalogue.h"
+#include "front/front.h"
+#include "front/rest/views/query.h"
+#include "partition/history.h"
+
+enum rest_view_phase {
+    REST_VIEW_NEW,    /* nothing was done */
+    REST_VIEW_FILL,   /* items of the sources are brought in, one source after the other */
+    REST_VIEW_SWEEP,  /* items of the view that no source has any more go */
+    REST_VIEW_FOLLOW, /* changes are followed */
+};
+
+struct rest_view_state {
+    struct rest_view_state *next;
+    uint32_t account, database, number; /* of the container */
+    bool listed;                        /* found by the last look for views */
+    struct rest_view_query *query;      /* owned */
+    size_t source_count;
+    uint32_t sources[DEFINITION_VIEW_SOURCES_MAX]; /* their numbers */
+    uint64_t hashes[DEFINITION_VIEW_SOURCES_MAX];  /* and history_hash */
+
+    enum rest_view_phase phase;
+    bool again;
+    struct history_place at;
+    int64_t at_ms;
+    uint32_t source;
+    uint64_t keys;
+    struct buf position;
+
+    bool changed;                     /* since it was written down */
+    int64_t kept_ms;                  /* at_ms as it is written down */
+    int64_t written_ms;               /* monotonic: when that was */
+    int64_t wait_ms;                  /* monotonic: nothing is done before; 0: at once */
+    int64_t failed_ms;                /* monotonic: when a failure was last told; 0: never */
+    struct front_view_report figures; /* counts alone */
+};
+
+struct rest_view_state *rest_view_state_new(const struct container *view);
+void rest_view_state_free(struct rest_view_state *state); /* NULL is fine */
+
+/* What is written down of it; nothing: it stays new. ERROR_STORE_CORRUPT. */
+NODISCARD bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catalogue,
+                                    struct error *err);
+NODISCARD bool rest_view_state_write(struct rest_view_state *state, struct catalogue *catalogue,
+                                     struct error *err);
+/* Of a view that is gone. */
+NODISCARD bool rest_view_state_forget(const struct rest_view_state *state,
+                                      struct catalogue *catalogue, struct error *err);

@@ -1,0 +1,441 @@
+/* Views beside their sources: random writes, splits, moves and re-keys, crashes at any write of any
+ * node; at each quiet point a view is what its query makes of its sources. */
+#include "front/rest/views/views.h"
+
+#include "catalogue/views.h"
+#include "document/bson.h"
+#include "item/scan.h"
+#include "unit/migration/migrator_fixture.h"
+
+#define SOURCE "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}}"
+#define VIEW(id, key, sources, query)                                                              \
+    "{\"id\":\"" id "\",\"partitionKey\":{\"paths\":[\"" key "\"],\"version\":2},"                 \
+    "\"orrery\":{\"view\":{\"sources\":[" sources "],\"query\":\"" query "\"}}}"
+
+/* A fixture and what keeps its views. */
+struct world {
+    struct fixture *fixture;
+    struct rest_views *views;
+    int64_t lag_ms_max;
+    uint64_t random;
+};
+
+static uint32_t drawn(struct world *world, uint32_t below)
+{
+    world->random = world->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(world->random >> 33) % below;
+}
+
+static void views_start(struct world *world)
+{
+    world->views = rest_views_new(
+        &(struct rest_views_options){.services = {.catalogue = world->fixture->catalogue,
+                                                  .gates = world->fixture->gates,
+                                                  .clock = &clock_system},
+                                     .lag_ms_max = world->lag_ms_max,
+                                     .by_hand = true});
+}
+
+static void world_restart(struct world *world)
+{
+    rest_views_free(TAKE(world->views));
+    restart(world->fixture);
+    views_start(world);
+}
+
+static void world_init(struct world *world, struct fixture *fixture, uint64_t seed)
+{
+    *world = (struct world){.fixture = fixture, .lag_ms_max = INT64_MAX / 2, .random = seed};
+    container_make(fixture, SOURCE, 1000);
+    views_start(world);
+}
+
+static struct container *opened_as(struct world *world, const char *id)
+{
+    struct container *container;
+    struct error err;
+
+    assert_ok(catalogue_container_open(world->fixture->catalogue, SLICE("acme"), SLICE("shop"),
+                                       slice_of_text(id), &container, &err),
+              &err);
+    return container;
+}
+
+static void views_settle(struct world *world)
+{
+    struct error err;
+    bool more = true;
+
+    for (int i = 0; more && i < 10000; i++)
+        assert_ok(rest_views_round(world->views, &more, &err), &err);
+    assert_false(more);
+    /* a view of a view hears of what the round before has written */
+    assert_ok(rest_views_round(world->views, &more, &err), &err);
+    for (int i = 0; more && i < 10000; i++)
+        assert_ok(rest_views_round(world->views, &more, &err), &err);
+}
+
+/* All items of a container, in the arena. */
+static struct item *items_all(struct world *world, struct container *container, struct arena *arena,
+                              size_t *ret_count)
+{
+    struct item_space space = container_space(container, &clock_system, NULL);
+    size_t spans_count, count = 0;
+    const struct partition_span *spans = partition_map_spans(space.map, &spans_count);
+    struct item *items = ARENA_ARRAY(arena, struct item, 4096);
+    struct error err;
+
+    (void)world;
+    for (size_t i = 0; i < spans_count; i++) {
+        struct item_scope scope = item_space_span_scope(&space, &spans[i]);
+        struct item_scan_page page;
+
+        assert_ok(item_scan_items(&scope, &(struct item_scan_request){.items_max = 2000}, arena,
+                                  &page, &err),
+                  &err);
+        assert_false(page.more);
+        assert_true(count + page.count <= 4096);
+        for (size_t n = 0; n < page.count; n++)
+            items[count++] = page.items[n];
+    }
+    *ret_count = count;
+    return items;
+}
+
+static bool has_row(const struct item *rows, size_t count, struct slice row)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += slice_equal(rows[i].document, row);
+    assert_true(found <= 1);
+    return found == 1;
+}
+
+/* What the query says of all sources, from scratch. */
+static void view_expect(struct world *world, const char *id)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(container_unref) struct container *view = opened_as(world, id);
+    const struct definition_view *definition = &definition_fields(container_definition(view))->view;
+    CLEANUP(rest_view_query_free) struct rest_view_query *query = NULL;
+    size_t row_count, wanted = 0;
+    struct item *rows = items_all(world, view, arena, &row_count);
+    struct error err;
+
+    assert_ok(rest_view_query_new(definition, &query, &err), &err);
+    for (size_t s = 0; s < definition->source_count; s++) {
+        CLEANUP(container_unref)
+        struct container *source = opened_as(world, arena_text(arena, definition->sources[s]));
+        size_t count;
+        struct item *items = items_all(world, source, arena, &count);
+
+        for (size_t i = 0; i < count; i++) {
+            char text[RID_TEXT_SIZE];
+            struct slice row;
+
+            assert_ok(
+                rest_view_query_row(
+                    query, items[i].document,
+                    rid_format(container_rid_below(source, RID_ITEM, items[i].header.number), text),
+                    arena, &row, &err),
+                &err);
+            if (!row.data)
+                continue;
+            if (!has_row(rows, row_count, row))
+                fail_msg("view %s lacks a row of source %zu", id, s);
+            wanted++;
+        }
+    }
+    if (row_count != wanted)
+        fail_msg("view %s has %zu rows, not %zu", id, row_count, wanted);
+    (void)verify_container(view);
+}
+
+static bool item_drop(struct world *world, int i, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = opened(world->fixture);
+    struct item_space space = container_space(container, &clock_system, world->fixture->gates);
+    struct arena *arena = world->fixture->arena;
+    struct slice document = document_of(
+        arena, arena_text(arena, arena_printf(arena, "{\"pk\":\"k%d\",\"x\":%d}", i / 10, i)));
+
+    return item_operation_run(
+        &(struct item_operation){.space = &space,
+                                 .arena = arena,
+                                 .verb = ITEM_DELETE,
+                                 .key = partition_key_extract(&space.definition->key, document),
+                                 .id = document_string(arena_printf(arena, "%d", i))},
+        err);
+}
+
+static bool item_write(struct world *world, int i, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = opened(world->fixture);
+    char word[8] = {(char)('a' + drawn(world, 6)), 0};
+    struct transaction_result result;
+
+    return item_put(world->fixture, container, i, word, &result, err);
+}
+
+/* --- Stories --------------------------------------------------------------------------------- */
+
+static void a_view_is_filled_and_follows(void **state)
+{
+    struct world world;
+    struct front_view_report report;
+    struct error err;
+    bool more;
+
+    world_init(&world, *state, 1);
+    items_put(*state, 0, 300, "a");
+    container_make(
+        *state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c WHERE c.x % 3 != 1"), 1000);
+    for (int i = 0; i < 3; i++) /* new, and two pages of three */
+        assert_ok(rest_views_round(world.views, &more, &err), &err);
+    items_put(*state, 50, 100, "b"); /* behind and before where it is */
+    items_put(*state, 280, 320, "c");
+    item_delete(*state, 7);
+    item_delete(*state, 299);
+    views_settle(&world);
+    view_expect(&world, "v");
+    items_put(*state, 0, 20, "z"); /* 7 is another item now */
+    item_delete(*state, 8);
+    CLEANUP(container_unref) struct container *view = opened_as(&world, "v");
+
+    assert_true(rest_views_report(world.views, view, &report));
+    assert_true(report.lag_ms > 0);
+    views_settle(&world);
+    view_expect(&world, "v");
+    assert_true(rest_views_report(world.views, view, &report));
+    assert_int_equal(report.lag_ms, 0);
+    rest_views_free(world.views);
+}
+
+static void what_was_removed_from_the_history_is_not_missed(void **state)
+{
+    struct world world;
+    struct front_view_report report;
+    struct error err;
+
+    world_init(&world, *state, 1);
+    items_put(*state, 0, 40, "a");
+    container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w FROM c"), 1000);
+    views_settle(&world);
+    items_put(*state, 20, 60, "b");
+    item_delete(*state, 3);
+    item_delete(*state, 30);
+    for (size_t i = 0; i < cluster_count(world.fixture->cluster); i++) {
+        const struct cluster_node *node = cluster_at(world.fixture->cluster, i);
+        bool removed;
+
+        assert_ok(history_trim(node->engine, node->commit,
+                               &(struct history_limits){.retention_ms = 1},
+                               clock_read_wall_ms(&clock_system) + 3600 * 1000, &removed, &err),
+                  &err);
+    }
+    views_settle(&world);
+    view_expect(&world, "v");
+    CLEANUP(container_unref) struct container *view = opened_as(&world, "v");
+
+    assert_true(rest_views_report(world.views, view, &report));
+    assert_int_equal(report.rebuilds, 1);
+    rest_views_free(world.views);
+}
+
+static void a_view_that_is_too_far_behind_is_built_again(void **state)
+{
+    struct world world;
+    struct front_view_report report;
+
+    world_init(&world, *state, 1);
+    container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w FROM c"), 1000);
+    views_settle(&world);
+    rest_views_free(TAKE(world.views));
+    world.lag_ms_max = -1;
+    views_start(&world);
+    items_put(*state, 0, 20, "b");
+    for (int i = 0; i < 20; i++) {
+        struct error err;
+        bool more;
+
+        assert_ok(rest_views_round(world.views, &more, &err), &err);
+    }
+    view_expect(&world, "v");
+    CLEANUP(container_unref) struct container *view = opened_as(&world, "v");
+
+    assert_true(rest_views_report(world.views, view, &report));
+    assert_true(report.rebuilds >= 1);
+    rest_views_free(world.views);
+}
+
+static void a_source_without_views_is_followed_no_more(void **state)
+{
+    struct world world;
+    struct error err;
+
+    world_init(&world, *state, 1);
+    container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.id FROM c"), 1000);
+    views_settle(&world);
+    assert_fails(catalogue_container_drop(world.fixture->catalogue, SLICE("acme"), SLICE("shop"),
+                                          SLICE("c"), SLICE_NONE, &err),
+                 &err, ERROR_VIEW_BOUND);
+    assert_ok(catalogue_container_drop(world.fixture->catalogue, SLICE("acme"), SLICE("shop"),
+                                       SLICE("v"), SLICE_NONE, &err),
+              &err);
+    views_settle(&world);
+    CLEANUP(container_unref) struct container *source = opened(*state);
+
+    assert_false(definition_fields(container_definition(source))->followed);
+    assert_false(container_history(source).followed);
+    assert_ok(catalogue_container_drop(world.fixture->catalogue, SLICE("acme"), SLICE("shop"),
+                                       SLICE("c"), SLICE_NONE, &err),
+              &err);
+    rest_views_free(world.views);
+}
+
+/* One thing at random; whatever fails is said in err. */
+static bool step(struct world *world, struct error *err)
+{
+    struct fixture *fixture = world->fixture;
+    uint32_t what = drawn(world, 100);
+    bool flag;
+
+    if (what < 50)
+        return item_write(world, (int)drawn(world, 80), err);
+    if (what < 65)
+        return item_drop(world, (int)drawn(world, 80), err);
+    if (what < 80)
+        return rest_views_round(world->views, &flag, err);
+    if (what < 92)
+        return migrator_round(fixture->migrator, &flag, err);
+
+    CLEANUP(container_unref)
+    struct container *container = opened_as(world, drawn(world, 2) ? "c" : "v");
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(container_map(container), &count);
+    const struct partition_span *span = &spans[drawn(world, (uint32_t)count)];
+
+    if (container_migration(container))
+        return true;
+    if (what < 96)
+        return migrator_move(fixture->migrator, container, span->id, 1 - span->node, err);
+    if (count < 4)
+        return migrator_split(fixture->migrator, container, span->id, 2, NULL, err);
+    return true;
+}
+
+static void quiet(struct world *world)
+{
+    static const char *const ids[] = {"c", "v", "s", "u"};
+    struct error err;
+    bool busy;
+
+    world_restart(world);
+    for (int i = 0; i < 3000; i++) {
+        bool moving = false;
+
+        for (size_t n = 0; n < ARRAY_LEN(ids); n++) {
+            CLEANUP(container_unref) struct container *container = opened_as(world, ids[n]);
+
+            moving |= container_migration(container) != NULL;
+        }
+        if (!moving)
+            break;
+        assert_ok(migrator_round(world->fixture->migrator, &busy, &err), &err);
+    }
+    views_settle(world);
+    for (size_t n = 1; n < ARRAY_LEN(ids); n++)
+        view_expect(world, ids[n]);
+}
+
+static void views_are_what_their_queries_say_after_whatever_happened(void **state)
+{
+    struct world world;
+
+    world_init(&world, *state, 20261117);
+    items_put(*state, 0, 30, "a");
+    container_make(
+        *state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c WHERE c.x % 3 != 1"), 1000);
+    container_make(*state,
+                   "{\"id\":\"s\",\"partitionKey\":{\"paths\":[\"/x\"],\"version\":2},"
+                   "\"materializedViewDefinition\":{\"sourceCollectionId\":\"c\",\"definition\":"
+                   "\"SELECT c.x, c.w FROM c\"}}",
+                   1000);
+    container_make(*state, VIEW("u", "/id", "\"v\",\"c\"", "SELECT c.w, c.x + 1 AS y FROM c"),
+                   1000);
+    for (int round = 0; round < 12; round++) {
+        struct error err;
+
+        for (int i = 0; i < 120; i++) {
+            if (i == 60)
+                fault_engine_fail_nth(world.fixture->engines[drawn(&world, 2)], FAULT_WRITES,
+                                      1 + drawn(&world, 40), ERROR_STORE_IO,
+                                      drawn(&world, 2) ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
+            if (!step(&world, &err) && err.code == ERROR_STORE_IO)
+                break; /* the node is as a killed process leaves it */
+        }
+        quiet(&world);
+        arena_reset(world.fixture->arena);
+    }
+    rest_views_free(world.views);
+}
+
+static void a_rekey_of_either_side_leaves_the_view_right(void **state)
+{
+    struct world world;
+    struct definition_rekey rekey = {0};
+    struct error err;
+    bool busy;
+
+    world_init(&world, *state, 5);
+    items_put(*state, 0, 60, "a");
+    container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c"), 1000);
+    for (int round = 0; round < 4; round++) {
+        CLEANUP(container_unref)
+        struct container *container = opened_as(&world, round % 2 ? "v" : "c");
+        static const char *const keys[] = {"/x", "/x", "/w", "/_id"};
+
+        rekey.partition_key = document_of(
+            world.fixture->arena,
+            arena_text(world.fixture->arena,
+                       arena_printf(world.fixture->arena, "{\"paths\":[\"%s\"],\"version\":2}",
+                                    keys[round])));
+        assert_ok(migrator_rekey(world.fixture->migrator, container, &rekey, false, &err), &err);
+        for (int i = 0; i < 2000; i++) {
+            CLEANUP(container_unref)
+            struct container *now = opened_as(&world, round % 2 ? "v" : "c");
+
+            if (!container_migration(now))
+                break;
+            if (i < 100) /* later it is left to catch up */
+                (void)item_write(&world, (int)drawn(&world, 80), &err);
+            assert_ok(migrator_round(world.fixture->migrator, &busy, &err), &err);
+            if (i % 3 == 0)
+                assert_ok(rest_views_round(world.views, &busy, &err), &err);
+        }
+        views_settle(&world);
+        view_expect(&world, "v");
+        CLEANUP(container_unref)
+        struct container *after = opened_as(&world, round % 2 ? "v" : "c");
+
+        assert_ok(migrator_grace_end(world.fixture->migrator, after, &err), &err);
+    }
+    rest_views_free(world.views);
+}
+
+#define STORY(story) cmocka_unit_test_setup_teardown(story, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(a_view_is_filled_and_follows),
+        STORY(what_was_removed_from_the_history_is_not_missed),
+        STORY(a_view_that_is_too_far_behind_is_built_again),
+        STORY(a_source_without_views_is_followed_no_more),
+        STORY(views_are_what_their_queries_say_after_whatever_happened),
+        STORY(a_rekey_of_either_side_leaves_the_view_right),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
