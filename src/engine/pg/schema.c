@@ -88,8 +88,9 @@ static const char *const tables_shared_sql[] = {
     " WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000,"
     " autovacuum_vacuum_scale_factor = 0)",
 
-    "ALTER TABLE orrery.owner ADD COLUMN IF NOT EXISTS member bigint,"
-    " ADD COLUMN IF NOT EXISTS term bigint NOT NULL DEFAULT 0",
+    "ALTER TABLE orrery.owner ADD COLUMN IF NOT EXISTS member bigint",
+
+    "ALTER TABLE orrery.owner ADD COLUMN IF NOT EXISTS term bigint NOT NULL DEFAULT 0",
 
     "UPDATE orrery.node SET format = 2",
 };
