@@ -161,7 +161,7 @@ const char *index_state_name(enum index_state state)
 
 /* --- Comparing ------------------------------------------------------------------------------- */
 
-bool index_paths_same(const struct document_path *a, const struct document_path *b)
+static bool paths_same(const struct document_path *a, const struct document_path *b)
 {
     if (a->count != b->count || a->end != b->end)
         return false;
@@ -194,8 +194,8 @@ static bool filters_same(const struct index_definition *a, const struct index_de
     for (size_t i = 0; i < a->filter_count; i++) {
         const struct index_condition *p = &a->filter[i], *q = &b->filter[i];
 
-        if (!index_paths_same(&p->path, &q->path) || p->comparison != q->comparison ||
-            p->any != q->any || document_compare(DOCUMENT_ORDER_MONGO, &p->value, &q->value) != 0)
+        if (!paths_same(&p->path, &q->path) || p->comparison != q->comparison || p->any != q->any ||
+            document_compare(DOCUMENT_ORDER_MONGO, &p->value, &q->value) != 0)
             return false;
     }
     return true;
@@ -216,7 +216,7 @@ bool index_definition_same(const struct index_definition *a, const struct index_
         !slice_equal(a->prefix, b->prefix) || !filters_same(a, b))
         return false;
     for (size_t i = 0; i < a->part_count; i++)
-        if (!index_paths_same(&a->parts[i].path, &b->parts[i].path) ||
+        if (!paths_same(&a->parts[i].path, &b->parts[i].path) ||
             a->parts[i].hashed != b->parts[i].hashed || a->parts[i].cells != b->parts[i].cells)
             return false;
     if (a->spatial && !index_spatial_same(a->spatial, b->spatial))

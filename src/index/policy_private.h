@@ -207,8 +207,6 @@ const struct index_policy *index_policy_insert(const struct index_policy *policy
                                                const struct index_definition *const *definitions,
                                                size_t count, struct arena *arena);
 
-bool index_paths_same(const struct document_path *a, const struct document_path *b);
-
 /* --- Other kinds of index, as a policy lists them -------------------------------------------- */
 
 /* Each takes the list, or undefined if there is none. ERROR_BAD_REQUEST. */

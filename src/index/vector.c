@@ -222,14 +222,25 @@ const struct index_policy *index_policy_with_vectors(const struct index_policy *
     return index_policy_insert(policy, made, count, arena);
 }
 
+/* The same properties; how a path ends is a matter of who wrote it. */
+static bool leads_to(const struct document_path *own, const struct document_path *path)
+{
+    if (own->count != path->count)
+        return false;
+    for (size_t i = 0; i < own->count; i++)
+        if (path->segments[i].kind != DOCUMENT_SEGMENT_PROPERTY ||
+            !slice_equal(own->segments[i].name, path->segments[i].name))
+            return false;
+    return true;
+}
+
 const struct index_definition *index_policy_vector_at(const struct index_policy *policy,
                                                       const struct document_path *path)
 {
     for (size_t i = 0; i < policy->definition_count; i++) {
         const struct index_definition *definition = policy->definitions[i];
 
-        if (definition->kind == &index_kind_vector &&
-            index_paths_same(&definition->parts[0].path, path))
+        if (definition->kind == &index_kind_vector && leads_to(&definition->parts[0].path, path))
             return definition;
     }
     return NULL;

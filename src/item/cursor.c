@@ -74,6 +74,19 @@ static bool view_get(const struct view *view, struct slice key, struct arena *ar
                                            : view_bound_cold(err);
 }
 
+bool view_lsn(const struct view *view, uint64_t *ret_lsn, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_value value;
+
+    *ret_lsn = 0;
+    if (!view_get(view, commit_meta_key(), arena, &value, err))
+        return false;
+    return value.found != ENGINE_FOUND || commit_meta_lsn(value.bytes, ret_lsn) ||
+           error_set(err, ERROR_STORE_CORRUPT, "the numbering of partition %u is damaged",
+                     view->scope.partition);
+}
+
 bool view_count(const struct view *view, struct slice logical, uint64_t *ret_items,
                 uint64_t *ret_bytes, struct error *err)
 {

@@ -41,6 +41,10 @@ static inline bool view_may_expire(const struct view *view)
     return view->scope.definition->default_ttl != 0;
 }
 
+/* The LSN of the last commit that the view sees; 0: there was none. What is planned besides is not
+ * among them. */
+NODISCARD bool view_lsn(const struct view *view, uint64_t *ret_lsn, struct error *err);
+
 /* How many items the partition holds, or one logical partition of it, and their bytes; expired
  * ones count until they are removed. */
 NODISCARD bool view_count(const struct view *view, struct slice logical, uint64_t *ret_items,

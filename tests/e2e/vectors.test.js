@@ -215,3 +215,41 @@ test('what is long, no number or of the wrong length costs what it costs and fin
   const charge = (answered) => Number(answered.headers['x-ms-request-charge']);
   assert.ok(charge(many) > charge(once), `${charge(many)} against ${charge(once)}`);
 });
+
+test('a search reads vectors, not items; a filter that refuses most of the best is exact', async (t) => {
+  const { server, database } = await started(t);
+  const { container } = await database.containers.create({ id: 'things', partitionKey: '/pk', vectorEmbeddingPolicy, indexingPolicy: indexed('quantizedFlat') });
+  const items = itemsOf(600);
+  const asked = itemsOf(1, 21)[0].v;
+  const order = expected(items, 'v', asked, 600);
+  for (const [place, id] of order.entries()) items[Number(id)].text = place >= 450 ? 'far' : 'near';
+  await fill(container, items);
+  const explained = async (query) => (await posted(server, 'things', { query, parameters: [{ name: '@v', value: asked }] }, { 'x-orrery-explain': 'true' })).json;
+  const search = 'SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v)';
+  const indexedAnswer = await explained(search);
+  assert.deepEqual(indexedAnswer.Documents, order.slice(0, 5));
+  assert.equal(indexedAnswer._explain.access.kind, 'index', JSON.stringify(indexedAnswer._explain));
+  assert.match(JSON.stringify(indexedAnswer._explain.access), /vectors of \/v/);
+  assert.equal(indexedAnswer._explain.actual.itemsLoaded, 50);
+  const brute = await explained('SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, true)');
+  assert.deepEqual(brute.Documents, order.slice(0, 5));
+  assert.equal(brute._explain.access.kind, 'scan');
+  assert.equal(brute._explain.actual.itemsLoaded, 600);
+  const one = await explained('SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, false, {"searchListSizeMultiplier": 1})');
+  assert.equal(one._explain.actual.itemsLoaded, 5);
+  // no index knows the ends of texts: the best are read on and on
+  const far = await explained('SELECT TOP 5 VALUE c.id FROM c WHERE ENDSWITH(c.text, "ar") AND NOT ENDSWITH(c.text, "ear") ORDER BY VectorDistance(c.v, @v)');
+  assert.deepEqual(far.Documents, order.slice(450, 455));
+  assert.equal(far._explain.access.kind, 'index', JSON.stringify(far._explain));
+  const none = await explained('SELECT TOP 5 VALUE c.id FROM c WHERE ENDSWITH(c.text, "nowhere") ORDER BY VectorDistance(c.v, @v)');
+  assert.deepEqual(none.Documents, []);
+  // a filter with an index goes first
+  const few = await explained('SELECT TOP 5 VALUE c.id FROM c WHERE c.n < 10 ORDER BY VectorDistance(c.v, @v)');
+  assert.deepEqual(few.Documents, expected(items, 'v', asked, 5, (item) => item.n < 10));
+  assert.ok(few._explain.actual.itemsLoaded <= 10, JSON.stringify(few._explain));
+  // the metric of the call counts, not that of the policy; another type of numbers is compared one by one
+  const other = await explained('SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, false, {"distanceFunction": "euclidean"})');
+  assert.deepEqual(other.Documents, items.map((item) => [-scores.e(item.v, asked), item.id]).sort((a, b) => a[0] - b[0]).slice(0, 5).map(([, id]) => id));
+  assert.equal(other._explain.access.kind, 'index');
+  assert.equal((await explained('SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, false, {"dataType": "float16"})'))._explain.access.kind, 'scan');
+});

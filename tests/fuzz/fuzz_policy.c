@@ -1,5 +1,6 @@
 /* An indexing policy that is taken is shown as one that is taken too, and shown the same. */
 #include "definition/names.h"
+#include "document/bson.h"
 #include "document/json.h"
 #include "fuzz/fuzz.h"
 #include "index/policy.h"
@@ -10,6 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CLEANUP(buf_done) struct buf bson, first, second;
     const struct document_names *names = definition_names(DEFINITION_IDENTITY_ID);
     const struct index_policy *policy;
+    struct document_value embeddings;
     struct index_entry *entries;
     struct error err;
     size_t count;
@@ -21,6 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         !index_policy_parse(buf_slice(&bson), names, arena, &first, &policy, &err))
         return 0;
     policy = index_policy_with_cells(policy, arena);
+    if (document_find(buf_slice(&bson), SLICE("vectorEmbeddings"), &embeddings) &&
+        embeddings.type == DOCUMENT_ARRAY)
+        policy = index_policy_with_vectors(policy, embeddings.document, arena);
     /* its own text does for an item */
     if (index_entries(policy, buf_slice(&bson), arena, &entries, &count, &err))
         for (size_t i = 0; i < count; i++) {

@@ -528,6 +528,19 @@ bool query_hits_is_unsure(const struct query_hits *feed)
     return feed->unsure;
 }
 
+/* As heap_fill, where the rows of the batch before tell whether the stream on top goes on. */
+static bool heap_decide(struct query_hits *feed, struct error *err)
+{
+    for (;;) {
+        if (!heap_fill(feed, err))
+            return false;
+        if (!feed->stream_count || !feed->streams[0]->undecided)
+            return true;
+        if (!top_advance(feed, err))
+            return false;
+    }
+}
+
 /* One window at a time, so that a batch never reads ahead into another partition. */
 static bool batch_fill(struct query_hits *feed, struct error *err)
 {
@@ -537,9 +550,10 @@ static bool batch_fill(struct query_hits *feed, struct error *err)
         batch_grow(feed);
     arena_reset(feed->arena);
     feed->batch_count = feed->batch_at = 0;
-    if (!heap_fill(feed, err))
+    if (!heap_decide(feed, err))
         return false;
-    while (feed->batch_count < feed->batch_size && feed->stream_count) {
+    while (feed->batch_count < feed->batch_size && feed->stream_count &&
+           !feed->streams[0]->undecided) {
         struct query_hit *hit = &feed->batch[feed->batch_count++];
 
         hit_of(feed, feed->streams[0], hit);

@@ -13,6 +13,7 @@
  * were given, and if there are more, the range is walked again. */
 #include "query/run/stream.h"
 
+#include "query/run/blocks.h"
 #include "query/run/nearest.h"
 
 #include <stdlib.h>
@@ -56,6 +57,7 @@ static void ties_clear(struct query_stream *stream)
 void query_stream_free(struct query_stream *stream)
 {
     query_near_free(stream->near);
+    query_block_unref(stream->block);
     ties_clear(stream);
     memory_free(stream->ties);
     buf_done(&stream->tie_value);
@@ -445,15 +447,67 @@ static bool gathered_next(const struct query_streaming *how, struct query_stream
 /* --- The most alike -------------------------------------------------------------------------- */
 
 /* Vectors are passed over for less than an entry costs that leads to an item. */
-static void near_charge(const struct query_streaming *how, struct query_stream *stream)
+static void near_charge(const struct query_streaming *how, struct query_stream *stream,
+                        uint64_t walked)
 {
-    uint64_t walked = cursor_entries(stream->cursor) - stream->counted;
-    size_t size = index_vector_size(stream->use->nearest->index);
-
-    stream->passed += walked * size;
-    stream->counted += walked;
+    stream->passed += walked * index_vector_size(stream->use->nearest->index);
     how->spans->list[stream->span].cost.index_entries += stream->passed / NEAR_BYTES_PER_ENTRY;
     stream->passed %= NEAR_BYTES_PER_ENTRY;
+}
+
+/* Entries of a whole span, without anything planned besides, may be in memory, or are kept there.
+ */
+static bool block_open(const struct query_streaming *how, struct query_stream *stream,
+                       struct error *err)
+{
+    struct query_blocks *blocks = how->spans->request->blocks;
+    const struct query_span *span = &how->spans->list[stream->span];
+    struct query_block_key key = {.node = span->view.scope.node,
+                                  .partition = span->view.scope.partition,
+                                  .epoch = span->view.scope.epoch,
+                                  .prefix = stream->use->prefix};
+
+    if (!blocks || stream->block || span->view.planned || !span->view.snapshot ||
+        !slice_equal(stream->range.min, span->span->min) ||
+        !slice_equal(stream->range.max, span->span->max))
+        return true;
+    if (!view_lsn(&span->view, &key.lsn, err))
+        return false;
+    stream->block = query_blocks_find(blocks, &key);
+    stream->block_whole = stream->block != NULL;
+    if (!stream->block)
+        stream->block = query_block_begin(blocks, &key);
+    return true;
+}
+
+static bool near_begin(const struct query_streaming *how, struct query_stream *stream,
+                       struct error *err)
+{
+    if (!block_open(how, stream, err))
+        return false;
+    stream->block_at = 0;
+    return stream->block_whole || cursor_begin(how, stream, err);
+}
+
+/* The next entry, from the block or from the index; what comes from there goes into the block. */
+static bool near_entry(const struct query_streaming *how, struct query_stream *stream,
+                       struct cursor_hit *ret_hit, bool *ret_more, struct error *err)
+{
+    if (stream->block_whole) {
+        *ret_more = query_block_at(stream->block, stream->block_at++, ret_hit);
+        return true;
+    }
+    if (!cursor_next(stream->cursor, ret_hit, ret_more, err))
+        return false;
+    if (stream->block && *ret_more && !query_block_add(stream->block, ret_hit)) {
+        query_block_unref(stream->block);
+        stream->block = NULL;
+    }
+    if (stream->block && !*ret_more) {
+        query_blocks_put(how->spans->request->blocks, stream->block);
+        stream->block_whole = true;
+    }
+    return true;
 }
 
 /* Walks on: to the end, or to the next entry that is given at once. */
@@ -465,7 +519,7 @@ static bool near_walk(const struct query_streaming *how, struct query_stream *st
     bool more;
 
     for (*ret_now = false; !*ret_now;) {
-        if (!cursor_next(stream->cursor, &hit, &more, err))
+        if (!near_entry(how, stream, &hit, &more, err))
             return false;
         if (!more)
             break;
@@ -475,7 +529,7 @@ static bool near_walk(const struct query_streaming *how, struct query_stream *st
     }
     if (*ret_now)
         place_set(how, stream, &hit);
-    near_charge(how, stream);
+    near_charge(how, stream, walked);
     return true;
 }
 
@@ -484,7 +538,7 @@ static bool near_next(const struct query_streaming *how, struct query_stream *st
 {
     uint64_t taken = how->taken_span == stream->span ? how->taken : 0;
     struct cursor_hit hit = {0};
-    bool streams = stream->near && query_near_streams(stream->near);
+    bool streams = stream->near && query_near_streams(stream->near), begun = stream->near != NULL;
 
     if (!stream->near)
         stream->near = query_near_new(stream->use->nearest);
@@ -496,15 +550,21 @@ static bool near_next(const struct query_streaming *how, struct query_stream *st
         return true;
     }
     while (!query_near_next(stream->near, &hit.number, &hit.key)) {
+        if (begun && !stream->undecided) {
+            stream->undecided = true;
+            return true;
+        }
+        stream->undecided = false;
         if (!query_near_wants_walk(stream->near, taken)) {
             stream->has = false;
             return true;
         }
-        if (!cursor_begin(how, stream, err) || !near_walk(how, stream, &stream->has, err))
+        if (!near_begin(how, stream, err) || !near_walk(how, stream, &stream->has, err))
             return false;
         if (query_near_streams(stream->near))
             return true;
         stream->has = true;
+        begun = false;
         query_near_sort(stream->near);
     }
     place_set(how, stream, &hit);

@@ -41,6 +41,11 @@ struct query_stream {
     struct arena *arena; /* of a point */
 
     struct query_near *near; /* of an index of vectors */
+    bool undecided; /* of it: whether more are wanted is seen when rows were made of those given;
+                       there is no place yet, and query_stream_next goes on */
+    struct query_block *block; /* its entries, or what becomes of them on a walk; counted */
+    bool block_whole;          /* they are all there */
+    size_t block_at;
 
     /* Where the index does not have equal values by number: those that come next, sorted. */
     bool tied;

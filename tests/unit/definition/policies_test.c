@@ -6,6 +6,9 @@
 #define EMBEDDING(type, dimensions, function)                                                      \
     "\"vectorEmbeddingPolicy\":{\"vectorEmbeddings\":[{\"path\":\"/v\",\"dataType\":\"" type       \
     "\",\"dimensions\":" dimensions ",\"distanceFunction\":\"" function "\"}]}"
+#define ROW_OF(path)                                                                               \
+    "{\"path\":\"" path "\",\"dataType\":\"int8\",\"dimensions\":3,"                               \
+    "\"distanceFunction\":\"cosine\"}"
 #define VECTORS(path, type)                                                                        \
     "\"indexingPolicy\":{\"vectorIndexes\":[{\"path\":\"" path "\",\"type\":\"" type "\"}]}"
 #define BODY(part) "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]}," part "}"
@@ -66,6 +69,14 @@ static void vector_policies_are_held_to_the_rules(void **state)
         {BODY(EMBEDDING("float32", "3", "cosine") "," VECTORS("/w", "flat")),
          "w not matching in Embedding's path"},
         {BODY(VECTORS("/v", "flat")), "v not matching in Embedding's path"},
+        {BODY("\"vectorEmbeddingPolicy\":{\"vectorEmbeddings\":[" ROW_OF("/v") "," ROW_OF(
+             "/v") "]}"),
+         "has the path \"/v\" twice"},
+        {BODY(
+             EMBEDDING("float32", "3", "cosine") ",\"indexingPolicy\":{\"vectorIndexes\":["
+                                                 "{\"path\":\"/v\",\"type\":\"flat\"},{\"path\":\"/"
+                                                 "v\",\"type\":\"diskANN\"}]}"),
+         "vectorIndexes has the path \"/v\" twice"},
         {BODY("\"vectorEmbeddingPolicy\":{\"vectorEmbeddings\":7}"), "not an array"},
         {BODY("\"vectorEmbeddingPolicy\":{\"vectorEmbeddings\":[7]}"), "not an object"},
         {BODY("\"vectorEmbeddingPolicy\":{\"vectorEmbeddings\":[{}]}"), "Vector Embedding Policy"},

@@ -117,11 +117,14 @@ static void entries_tell_how_far_they_are(void **state)
     struct index_entry *entries;
     struct search_asked asked;
     static const float elements[] = {3, 4};
+    struct document_path path;
     double distance;
     struct error err;
     size_t count;
 
     assert_non_null(definition);
+    assert_ok(document_path_parse(SLICE("/v/?"), DOCUMENT_PATH_INDEX, *state, &path, &err), &err);
+    assert_ptr_equal(index_policy_vector_at(policy, &path), definition);
     assert_null(at(policy, "/in/w", *state));
     assert_null(at(policy, "/v/w", *state));
     asked = search_asked_of(elements, &definition->vector->vectors);

@@ -392,6 +392,8 @@ static void indexes_are_wanted_by_those_who_met_edges_and_may_write(void **state
         gremlin_value_unref(model->vertices[i]);
 }
 
+#define STORY(story) cmocka_unit_test_setup_teardown(story, graph_bench_setup, graph_bench_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
