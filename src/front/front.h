@@ -94,7 +94,7 @@ struct front_services {
     /* False: the container is no view, or was not looked at yet. With views. */
     bool (*view_report)(struct rest_views *views, const struct container *view,
                         struct front_view_report *ret_report);
-    uint32_t burst_seconds;        /* for load_meters_apply */
+    uint32_t burst_seconds; /* for load_meters_apply */
     struct front_consistency consistency;
     size_t query_threads; /* that may share the work of one query */
 };
