@@ -161,7 +161,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory, open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
         server = Server("orrery", [
             orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
-            "--set", "throughput.enforce=never", "--node", f"local=rocksdb:{directory}/data"],
+            "--mongo-replica-set", "off", "--set", "throughput.enforce=never", "--node", f"local=rocksdb:{directory}/data"],
                         r"REST\s+http://127\.0\.0\.1:(\d+)", log)
         try:
             client = Client(server.port)

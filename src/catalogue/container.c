@@ -332,10 +332,15 @@ bool catalogue_container_create(struct catalogue *catalogue, struct slice accoun
 static bool entries_differ(const struct definition_fields *a, const struct definition_fields *b)
 {
     struct document_value policy_a = document_undefined(), policy_b = document_undefined();
+    struct document_value texts_a = document_undefined(), texts_b = document_undefined();
 
     (void)document_find(a->document, SLICE("indexingPolicy"), &policy_a);
     (void)document_find(b->document, SLICE("indexingPolicy"), &policy_b);
+    (void)document_find(a->document, SLICE("fullTextPolicy"), &texts_a);
+    (void)document_find(b->document, SLICE("fullTextPolicy"), &texts_b);
     return (a->default_ttl > 0) != (b->default_ttl > 0) || a->cells != b->cells ||
+           a->terms != b->terms ||
+           (a->terms && document_compare(DOCUMENT_ORDER_SQL, &texts_a, &texts_b) != 0) ||
            document_compare(DOCUMENT_ORDER_SQL, &policy_a, &policy_b) != 0 ||
            !definition_indexes_same(a, b);
 }

@@ -13,6 +13,12 @@ static struct slice note_key(struct slice key, struct arena *arena)
     return arena_join(arena, parts, ARRAY_LEN(parts));
 }
 
+struct slice catalogue_notes_place(struct slice key, struct arena *arena, uint32_t *ret_partition)
+{
+    *ret_partition = CATALOGUE_PARTITION;
+    return note_key(key, arena);
+}
+
 /* It relies on nothing and nobody relies on it, so it never meets a change of the catalogue. */
 bool catalogue_notes_write(struct catalogue *catalogue, const struct engine_op *ops, size_t count,
                            struct error *err)

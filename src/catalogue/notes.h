@@ -26,6 +26,8 @@ enum { CATALOGUE_NOTE_KEY_MAX = 64 };
 NODISCARD bool catalogue_notes_write(struct catalogue *catalogue, const struct engine_op *ops,
                                      size_t count, struct error *err);
 
+/* Where a note is stored, for who has not opened the catalogue. */
+struct slice catalogue_notes_place(struct slice key, struct arena *arena, uint32_t *ret_partition);
 NODISCARD bool catalogue_notes_get(struct catalogue *catalogue, struct slice key,
                                    struct arena *arena, struct engine_value *ret_value,
                                    struct error *err);

@@ -72,6 +72,8 @@ int cli_audit(int argc, char **argv);
 void cli_audit_help(void);
 int cli_maintenance(int argc, char **argv);
 void cli_maintenance_help(void);
+int cli_server(int argc, char **argv);
+void cli_server_help(void);
 int cli_snapshot(int argc, char **argv);
 void cli_snapshot_help(void);
 int cli_top(int argc, char **argv);

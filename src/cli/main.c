@@ -16,6 +16,8 @@ const struct cli_command cli_commands[] = {
     {"account", "list, create and drop accounts, show and rotate keys", cli_account,
      cli_account_help},
     {"node", "storage nodes: list, add, drain, pause, remove; rebalance", cli_node, cli_node_help},
+    {"server", "servers that share the nodes: list, drain, resume, forget", cli_server,
+     cli_server_help},
     {"advise", "which partition key fits documents and operations", cli_advise, cli_advise_help},
     {"what-if", "operations run again under another key or throughput", cli_what_if,
      cli_what_if_help},

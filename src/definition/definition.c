@@ -161,19 +161,34 @@ static bool key_read(struct definition *definition, struct slice body,
     return true;
 }
 
-/* Spatial indexes have entries where the container says so. Whoever replaces one need not: from
- * then on it does, and items get theirs as after any change of the policy. */
-static void cells_read(struct definition *definition, struct slice body,
+static bool body_marks(struct slice body, struct slice name)
+{
+    struct document_value orrery, mark;
+
+    return document_find(body, SLICE("orrery"), &orrery) && orrery.type == DOCUMENT_OBJECT &&
+           document_find(orrery.document, name, &mark);
+}
+
+/* Spatial and full-text indexes have entries where the container says so. Whoever replaces one need
+ * not: from then on it does, and items get theirs as after any change of the policy. */
+static void kinds_read(struct definition *definition, struct slice body,
                        const struct definition *before)
 {
     struct definition_fields *fields = &definition->fields;
-    struct document_value orrery, mark;
-    bool marked = document_find(body, SLICE("orrery"), &orrery) && orrery.type == DOCUMENT_OBJECT &&
-                  document_find(orrery.document, SLICE("spatial"), &mark);
+    struct document_value full_text;
 
-    fields->cells = index_policy_has_spatial(fields->policy) && (marked || before);
+    fields->cells =
+        index_policy_has_spatial(fields->policy) && (before || body_marks(body, SLICE("spatial")));
     if (fields->cells)
         fields->policy = index_policy_with_cells(fields->policy, definition->arena);
+    fields->terms =
+        index_policy_has_texts(fields->policy) && (before || body_marks(body, SLICE("fullText")));
+    if (!fields->terms)
+        return;
+    if (!document_find(body, SLICE("fullTextPolicy"), &full_text) ||
+        full_text.type != DOCUMENT_OBJECT)
+        full_text.document = SLICE_NONE;
+    fields->policy = index_policy_with_terms(fields->policy, full_text.document, definition->arena);
 }
 
 /* The same of indexes of vectors. What the vectors are is fixed when the container is made. */
@@ -208,7 +223,7 @@ static bool policy_read(struct definition *definition, struct slice body,
         !index_policy_parse(object, definition_names_of(&definition->fields), definition->arena,
                             &completed, &definition->fields.policy, err))
         return false;
-    cells_read(definition, body, before);
+    kinds_read(definition, body, before);
     vectors_read(definition, body, before);
     value = document_object(buf_slice(&completed));
     document_append(out, SLICE("indexingPolicy"), &value);
@@ -589,10 +604,13 @@ static bool orrery_read(struct definition *definition, struct slice body,
         return false;
     if (!object.data && definition->fields.cells)
         document_append_int32(&completed, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
+    if (!object.data && definition->fields.terms)
+        document_append_int32(&completed, SLICE("fullText"), DEFINITION_TERMS_FORMAT);
     if (!object.data && definition->fields.vectors)
         document_append_int32(&completed, SLICE("vectors"), DEFINITION_VECTORS_FORMAT);
     document_end(&completed, begin);
-    if (object.data || definition->fields.cells || definition->fields.vectors) {
+    if (object.data || definition->fields.cells || definition->fields.terms ||
+        definition->fields.vectors) {
         value = document_object(buf_slice(&completed));
         document_append(out, name, &value);
     }

@@ -20,6 +20,7 @@ enum {
     DEFINITION_UNIQUE_PATHS_MAX = 16, /* in all */
     DEFINITION_TTL_OFF = 0,           /* items' own ttl is ignored */
     DEFINITION_CELLS_FORMAT = 1,      /* of entries of spatial indexes */
+    DEFINITION_TERMS_FORMAT = 1,      /* of those of full-text indexes */
     DEFINITION_VECTORS_FORMAT = 1,    /* of entries of vector indexes */
     DEFINITION_TTL_OWN = -1,          /* only items with a ttl of their own expire */
 };
@@ -54,6 +55,7 @@ struct definition_fields {
     struct placement placement; /* rules for the nodes its keys may be on */
     struct definition_throughput throughput; /* how its owner divides what was bought */
     bool cells;                              /* its policy's spatial indexes have entries */
+    bool terms;                              /* so have its full-text indexes */
     bool vectors;                            /* and so have those of vectors */
     bool plane;         /* coordinates in its items are in a plane, not on the Earth */
     struct slice mongo; /* BSON: orrery.mongo, for the MongoDB API alone; data NULL: none */

@@ -16,6 +16,7 @@
  *     {"spatial": 1}          the format of the entries of the policy's spatial indexes; a
  * container without it was made before they had any, and has none until it is replaced. The server
  * says it
+ *     {"fullText": 1}         the same of its full-text indexes
  *     {"vectors": 1}          the same of its vector indexes
  *     {"formerly": {...}}     the partition key before a re-key (definition_rekey.c)
  *     {"view": {...}}         the containers and the query it is kept from (definition/view.h)
@@ -271,18 +272,14 @@ static bool synthetic_keep(struct reading *reading, struct error *err)
                      "have the keys it made");
 }
 
-/* definition.c has looked for it, for the policy depends on it. */
-static bool spatial_read(struct reading *reading, const struct document_value *value,
+/* definition.c has looked for these, for the policy depends on them. */
+static bool format_check(const struct document_value *value, const char *name, int64_t known,
                          struct error *err)
 {
     int64_t format;
 
-    if (!document_to_int64(value, &format) || format != DEFINITION_CELLS_FORMAT)
-        return error_set(err, ERROR_BAD_REQUEST, "orrery.spatial is not %d",
-                         DEFINITION_CELLS_FORMAT);
-    if (reading->fields->cells)
-        document_append_int32(reading->out, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
-    return true;
+    return (document_to_int64(value, &format) && format == known) ||
+           error_set(err, ERROR_BAD_REQUEST, "orrery.%s is not %d", name, (int)known);
 }
 
 static bool spatial_keep(struct reading *reading, struct error *err UNUSED)
@@ -290,6 +287,27 @@ static bool spatial_keep(struct reading *reading, struct error *err UNUSED)
     if (reading->fields->cells)
         document_append_int32(reading->out, SLICE("spatial"), DEFINITION_CELLS_FORMAT);
     return true;
+}
+
+static bool spatial_read(struct reading *reading, const struct document_value *value,
+                         struct error *err)
+{
+    return format_check(value, "spatial", DEFINITION_CELLS_FORMAT, err) &&
+           spatial_keep(reading, err);
+}
+
+static bool full_text_keep(struct reading *reading, struct error *err UNUSED)
+{
+    if (reading->fields->terms)
+        document_append_int32(reading->out, SLICE("fullText"), DEFINITION_TERMS_FORMAT);
+    return true;
+}
+
+static bool full_text_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    return format_check(value, "fullText", DEFINITION_TERMS_FORMAT, err) &&
+           full_text_keep(reading, err);
 }
 
 static bool vectors_keep(struct reading *reading, struct error *err UNUSED)
@@ -302,12 +320,8 @@ static bool vectors_keep(struct reading *reading, struct error *err UNUSED)
 static bool vectors_read(struct reading *reading, const struct document_value *value,
                          struct error *err)
 {
-    int64_t format;
-
-    if (!document_to_int64(value, &format) || format != DEFINITION_VECTORS_FORMAT)
-        return error_set(err, ERROR_BAD_REQUEST, "orrery.vectors is not %d",
-                         DEFINITION_VECTORS_FORMAT);
-    return vectors_keep(reading, err);
+    return format_check(value, "vectors", DEFINITION_VECTORS_FORMAT, err) &&
+           vectors_keep(reading, err);
 }
 
 static bool formerly_read(struct reading *reading, const struct document_value *value,
@@ -387,6 +401,7 @@ static const struct member {
     {SLICE("indexes"), indexes_read, indexes_keep},
     {SLICE("mongo"), mongo_read, mongo_keep},
     {SLICE("spatial"), spatial_read, spatial_keep},
+    {SLICE("fullText"), full_text_read, full_text_keep},
     {SLICE("vectors"), vectors_read, vectors_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
@@ -494,10 +509,13 @@ static bool body_lists(struct slice body, struct slice indexes)
 static struct slice marks_fresh(struct slice orrery, struct slice body, struct arena *arena)
 {
     const struct document_value cells = document_int32(DEFINITION_CELLS_FORMAT);
+    const struct document_value terms = document_int32(DEFINITION_TERMS_FORMAT);
     const struct document_value vectors = document_int32(DEFINITION_VECTORS_FORMAT);
 
     if (body_lists(body, SLICE("spatialIndexes")))
         orrery = definition_member_set(orrery, SLICE("spatial"), &cells, arena);
+    if (body_lists(body, SLICE("fullTextIndexes")))
+        orrery = definition_member_set(orrery, SLICE("fullText"), &terms, arena);
     if (body_lists(body, SLICE("vectorIndexes")))
         orrery = definition_member_set(orrery, SLICE("vectors"), &vectors, arena);
     return orrery;

@@ -7,7 +7,29 @@
 
 #include "base/buf.h"
 #include "engine/engine.h"
+#include "engine/members.h"
 #include "engine/upkeep.h"
+
+/* Members of a node (members.h), for a store that several processes can open. */
+struct engine_members {
+    const struct engine_members_driver *driver;
+    uint64_t incarnation;
+};
+
+struct engine_members_driver {
+    bool (*open)(struct slice url, const struct engine_members_options *options,
+                 struct engine_members **ret_members, struct error *err);
+    void (*close)(struct engine_members *members);
+    bool (*beat)(struct engine_members *members, struct engine_membership *ret_membership,
+                 struct error *err);
+    bool (*claim)(struct engine_members *members, const struct engine_membership *seen,
+                  struct engine_claim *ret_claim, struct error *err);
+    bool (*release)(struct engine_members *members, struct error *err);
+    bool (*drain)(struct engine_members *members, struct slice name, bool on, struct error *err);
+    bool (*forget)(struct engine_members *members, struct slice name, struct error *err);
+    bool (*get)(struct engine_members *members, uint32_t partition, struct slice key,
+                struct arena *arena, struct engine_value *ret_value, struct error *err);
+};
 
 struct engine_driver {
     const char *scheme; /* "rocksdb" of rocksdb:... */
@@ -59,6 +81,7 @@ struct engine_driver {
                        struct error *err);
 
     /* What follows may be NULL. */
+    const struct engine_members_driver *members; /* NULL: it cannot be shared by servers */
     bool (*reset)(struct slice url, struct slice copy, struct error *err); /* NULL: it cannot be */
     bool (*snapshot_keep)(struct engine_snapshot *snapshot, int64_t ms,
                           struct error *err); /* NULL: they live as long as they are held */

@@ -45,6 +45,30 @@ bool engine_open(struct slice url, const struct engine_options *options, struct 
     return true;
 }
 
+/* Declared in members.h; here, because this is where the drivers are known. */
+bool engine_members_open(struct slice url, const struct engine_members_options *options,
+                         struct engine_members **ret_members, struct error *err)
+{
+    const struct engine_driver *driver;
+
+    if (!url_driver(url, &driver, err))
+        return false;
+    return driver->members
+               ? driver->members->open(url, options, ret_members, err)
+               : error_set(err, ERROR_NOT_SUPPORTED,
+                           "a %s: node is of one process and cannot be shared by servers: only "
+                           "postgresql: nodes can",
+                           driver->scheme);
+}
+
+bool engine_is_shareable(struct slice url)
+{
+    const struct engine_driver *driver;
+    struct error ignored;
+
+    return url_driver(url, &driver, &ignored) && driver->members;
+}
+
 bool engine_reset(struct slice url, struct slice copy, struct error *err)
 {
     const struct engine_driver *driver;

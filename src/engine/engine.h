@@ -69,6 +69,12 @@ struct engine_options {
      * only read from; 0: the node itself. */
     uint32_t standby;
     struct engine_watch watch;
+    /* postgresql: the node is shared by servers, and this process opens it as the one of them that
+     * owns the root (members.h): a server before it is fenced out. member 0: it is of one process.
+     */
+    struct engine_claim {
+        uint64_t member, term;
+    } claim;
 };
 
 /* Opens the node a URL names, making an empty one where there is none yet:
@@ -80,6 +86,9 @@ struct engine_options {
  * ERROR_STORE_URL, _IN_USE, _FOREIGN, _VERSION, _CORRUPT, _UNAVAILABLE, _IO, _LOST. */
 NODISCARD bool engine_open(struct slice url, const struct engine_options *options,
                            struct engine **ret_engine, struct error *err);
+
+/* Can several servers share the node of this URL (members.h)? */
+bool engine_is_shareable(struct slice url);
 
 /* Waits for running calls of the engine's own threads; the caller has none of his own running. */
 void engine_close(struct engine *engine); /* NULL is fine */

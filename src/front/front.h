@@ -70,7 +70,18 @@ struct front_view_report {
 };
 
 /* All borrowed; they outlive the front. */
+/* Servers that clients may go to, besides the one they ask: see several servers, docs/servers.md.
+ */
+enum { FRONT_LOCATIONS_MAX = 64 };
+struct front_location {
+    char name[64];      /* of the region, told apart by a number where it has several */
+    char endpoint[256]; /* a URL */
+};
+
 struct front_services {
+    /* Appends at most FRONT_LOCATIONS_MAX; NULL: there is but one server. */
+    size_t (*locations)(void *context, struct front_location list[FRONT_LOCATIONS_MAX]);
+    void *locations_context;
     struct front_faults *faults;     /* what of faults was logged; NULL: all is */
     const struct front_hosts *hosts; /* served where no secret is asked for; NULL: any is */
     struct catalogue *catalogue;
@@ -94,7 +105,7 @@ struct front_services {
     /* False: the container is no view, or was not looked at yet. With views. */
     bool (*view_report)(struct rest_views *views, const struct container *view,
                         struct front_view_report *ret_report);
-    uint32_t burst_seconds;        /* for load_meters_apply */
+    uint32_t burst_seconds; /* for load_meters_apply */
     struct front_consistency consistency;
     size_t query_threads; /* that may share the work of one query */
 };

@@ -71,7 +71,8 @@ static bool tree_make(const struct index_parts *parts, struct arena *arena,
 /* Layout of format 2: policy.c. */
 static struct slice prefix_make(const struct index_definition *definition, struct arena *arena)
 {
-    size_t count = definition->tree ? 1 : definition->part_count, len = 4 + (count + 7) / 8;
+    size_t count = definition->tree || definition->text ? 1 : definition->part_count;
+    size_t len = 4 + (count + 7) / 8;
     uint8_t *prefix = arena_alloc_zero(arena, len);
 
     prefix[0] = INDEX_MARK_ESCAPE;
@@ -140,10 +141,11 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .expire_after_s = parts->expires ? parts->expire_after_s : INDEX_EXPIRES_NEVER,
         .filter = filter_collate(parts, arena),
         .filter_count = parts->filter_count,
+        .text = parts->text,
     };
     if (parts->collator)
         collator_take(parts, definition);
-    if (!parts->part_count && !tree_make(parts, arena, &definition->tree, err))
+    if (!parts->part_count && !parts->text && !tree_make(parts, arena, &definition->tree, err))
         return error_prefix(err, "index \"%.*s\"", SLICE_ARG(parts->name));
     if (!definition->kind->check(definition, err))
         return error_prefix(err, "index \"%.*s\"", SLICE_ARG(parts->name));
@@ -161,7 +163,7 @@ const char *index_state_name(enum index_state state)
 
 /* --- Comparing ------------------------------------------------------------------------------- */
 
-static bool paths_same(const struct document_path *a, const struct document_path *b)
+bool index_paths_same(const struct document_path *a, const struct document_path *b)
 {
     if (a->count != b->count || a->end != b->end)
         return false;
@@ -194,8 +196,8 @@ static bool filters_same(const struct index_definition *a, const struct index_de
     for (size_t i = 0; i < a->filter_count; i++) {
         const struct index_condition *p = &a->filter[i], *q = &b->filter[i];
 
-        if (!paths_same(&p->path, &q->path) || p->comparison != q->comparison || p->any != q->any ||
-            document_compare(DOCUMENT_ORDER_MONGO, &p->value, &q->value) != 0)
+        if (!index_paths_same(&p->path, &q->path) || p->comparison != q->comparison ||
+            p->any != q->any || document_compare(DOCUMENT_ORDER_MONGO, &p->value, &q->value) != 0)
             return false;
     }
     return true;
@@ -209,6 +211,17 @@ bool index_spatial_same(const struct index_spatial *a, const struct index_spatia
            a->grid.x_max == b->grid.x_max && a->grid.y_max == b->grid.y_max;
 }
 
+static bool index_text_same(const struct index_definition *a, const struct index_definition *b)
+{
+    if (!a->text || !b->text)
+        return a->text == b->text;
+    if (a->part_count != b->part_count || a->text->all != b->text->all ||
+        !slice_equal(a->text->language, b->text->language) ||
+        !slice_equal(a->text->override, b->text->override))
+        return false;
+    return true; /* weights are not in the entries */
+}
+
 bool index_definition_same(const struct index_definition *a, const struct index_definition *b)
 {
     if (a->kind != b->kind || a->collator != b->collator || a->multikey != b->multikey ||
@@ -216,12 +229,13 @@ bool index_definition_same(const struct index_definition *a, const struct index_
         !slice_equal(a->prefix, b->prefix) || !filters_same(a, b))
         return false;
     for (size_t i = 0; i < a->part_count; i++)
-        if (!paths_same(&a->parts[i].path, &b->parts[i].path) ||
+        if (!index_paths_same(&a->parts[i].path, &b->parts[i].path) ||
             a->parts[i].hashed != b->parts[i].hashed || a->parts[i].cells != b->parts[i].cells)
             return false;
     if (a->spatial && !index_spatial_same(a->spatial, b->spatial))
         return false;
-    if (a->vector && !index_vector_same(a->vector, b->vector))
+    if (!slice_equal(a->language, b->language) || !index_text_same(a, b) ||
+        (a->vector && !index_vector_same(a->vector, b->vector)))
         return false;
     return !a->tree || (a->tree->elements_hidden == b->tree->elements_hidden &&
                         nodes_same(a->tree->root, b->tree->root));

@@ -80,6 +80,16 @@ struct index_spatial {
     struct search_grid grid;
 };
 
+/* Of an index of full text besides a policy: texts at several paths, or everywhere, with weights.
+ */
+struct index_text {
+    struct slice language; /* as search/analyser.h calls it; "none" is one */
+    struct slice override; /* the field that names another for the object it is in, and below */
+    bool all;              /* texts at any path, with all_weight where no part names it */
+    double all_weight;
+    const double *weights; /* one for each part */
+};
+
 /* Of an index of vectors: what they are, and what is kept of them. */
 struct index_vector {
     struct search_vectors vectors;
@@ -95,6 +105,8 @@ struct index_definition {
     size_t part_count;
     const struct index_tree *tree;       /* of a wildcard */
     const struct index_spatial *spatial; /* of that kind */
+    struct slice language;               /* of full text in a policy */
+    const struct index_text *text;       /* of full text besides; NULL: of a policy, or other */
     const struct index_vector *vector;   /* of that kind */
     enum document_order order;
     const struct document_collator
@@ -174,6 +186,7 @@ static inline bool index_array_read(struct slice name, struct index_array *ret_a
 extern const struct index_kind index_kind_ordered;
 extern const struct index_kind index_kind_wildcard;
 extern const struct index_kind index_kind_spatial;
+extern const struct index_kind index_kind_text;
 extern const struct index_kind index_kind_vector;
 
 /* What a language says of an index; what is zero or empty is not said. */
@@ -196,6 +209,7 @@ struct index_parts {
     int32_t expire_after_s;
     const struct index_condition *filter;
     size_t filter_count;
+    const struct index_text *text; /* NULL: it is none of full text */
 };
 
 /* Checks the parts, which must live as long as the arena. ERROR_BAD_REQUEST, ERROR_NOT_SUPPORTED.
@@ -210,6 +224,17 @@ NODISCARD bool index_definition_read(const struct document_value *value, uint8_t
                                      struct arena *arena, struct slice key, struct buf *out,
                                      const struct index_definition **ret_definition,
                                      struct error *err);
+
+/* A copy that lives in the arena, of an index of full text. */
+const struct index_definition *index_definition_copy(const struct index_definition *definition,
+                                                     struct arena *arena);
+
+/* Shows every text of an item that an index besides a policy has, with its weight and language.
+ * Stops and returns false as soon as take does. A language that is not known counts as none. */
+bool index_text_each(const struct index_definition *definition, struct slice item,
+                     bool (*take)(void *self, struct slice text, double weight,
+                                  struct slice language),
+                     void *self);
 
 /* What the server says of an index in its document. */
 struct index_words {

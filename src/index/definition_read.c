@@ -13,6 +13,9 @@
  *                                          its entries are made
  *      "multikey": true, "hidden": true, "sparse": true,
  *      "arrays": "counted",                with multikey: whether items have arrays there is known
+ *      "text": {"language": "en", "override": "language", "weights": [1, 10], "all": 1},
+ *                                          of full text: weights of the paths of key; all: texts at
+ *                                          any path have that weight, and key may be missing
  *      "source": {...},                    in the words of the language it is from; kept as it is
  *      "unique": "logicalPartition",
  *      "expireAfterSeconds": 60,
@@ -29,6 +32,7 @@
  * a definition that is understood by half would have other entries. */
 #include "document/bson.h"
 #include "index/definition.h"
+#include "search/analyser.h"
 
 #include <math.h>
 
@@ -37,6 +41,7 @@ struct reading {
     struct error *err;
     struct index_parts parts;
     bool has_key, has_wildcard;
+    struct document_value text; /* undefined: none */
 };
 
 static bool wrong(const struct reading *r, const char *what)
@@ -361,6 +366,64 @@ static bool arrays_read(struct reading *r, const struct document_value *value)
     return word_read(r, value, words, ARRAY_LEN(words), "\"arrays\" must be \"counted\"", &word);
 }
 
+static bool text_member_read(struct reading *r, const struct document_value *value)
+{
+    r->text = *value;
+    return value->type == DOCUMENT_OBJECT || wrong(r, "\"text\" must be an object");
+}
+
+static bool weights_read(const struct reading *r, const struct document_value *value,
+                         double *weights)
+{
+    struct document_iter iter;
+    size_t count = 0;
+
+    if (value->type != DOCUMENT_ARRAY || document_count(value->document) != r->parts.part_count)
+        return wrong(r, "\"weights\" of a text index are as many as its paths");
+    document_iter_init(&iter, value->document);
+    while (document_iter_next(&iter))
+        if (!document_to_double(&iter.value, &weights[count++]))
+            return wrong(r, "a weight is not a number");
+    return true;
+}
+
+/* Once the key is known. */
+static bool text_settle(struct reading *r)
+{
+    struct index_text *text = ARENA_NEW(r->arena, struct index_text);
+    double *weights = ARENA_ARRAY(r->arena, double, r->parts.part_count + 1);
+    struct document_iter iter;
+    bool weighed = false;
+
+    if (r->text.type != DOCUMENT_OBJECT)
+        return true;
+    *text = (struct index_text){.weights = weights};
+    document_iter_init(&iter, r->text.document);
+    while (document_iter_next(&iter)) {
+        if (slice_equal(iter.key, SLICE("language")) && iter.value.type == DOCUMENT_STRING) {
+            text->language = search_language_code(iter.value.text);
+        } else if (slice_equal(iter.key, SLICE("override")) && iter.value.type == DOCUMENT_STRING) {
+            text->override = iter.value.text;
+        } else if (slice_equal(iter.key, SLICE("weights"))) {
+            weighed = true;
+            if (!weights_read(r, &iter.value, weights))
+                return false;
+        } else if (slice_equal(iter.key, SLICE("all"))) {
+            text->all = true;
+            if (!document_to_double(&iter.value, &text->all_weight))
+                return wrong(r, "a weight is not a number");
+        } else {
+            return unknown(r, iter.key);
+        }
+    }
+    if (!text->language.data || !text->override.len || (r->parts.part_count && !weighed) ||
+        (!r->parts.part_count && !text->all))
+        return wrong(r, "a text index has a language, an override, and paths or all of them");
+    r->parts.text = text;
+    r->parts.kind = &index_kind_text;
+    return true;
+}
+
 static bool source_read(struct reading *r, const struct document_value *value)
 {
     return value->type == DOCUMENT_OBJECT || wrong(r, "\"source\" must be an object");
@@ -419,7 +482,8 @@ static const struct member {
     {SLICE("unique"), unique_read},       {SLICE("expireAfterSeconds"), expire_read},
     {SLICE("filter"), filter_read},       {SLICE("state"), state_read},
     {SLICE("failure"), failure_read},     {SLICE("arrays"), arrays_read},
-    {SLICE("source"), source_read},       {SLICE("collator"), collator_read},
+    {SLICE("text"), text_member_read},    {SLICE("source"), source_read},
+    {SLICE("collator"), collator_read},
 };
 
 static const struct slice server_members[] = {SLICE("number"), SLICE("format"), SLICE("state"),
@@ -479,6 +543,8 @@ static bool parts_read(struct reading *r, struct slice object)
         if (document_find(object, members[i].name, &value) && !members[i].read(r, &value))
             return false;
     }
+    if (r->text.type == DOCUMENT_OBJECT)
+        return (!r->has_wildcard || wrong(r, "a text index has no \"wildcard\"")) && text_settle(r);
     return r->has_key != r->has_wildcard ||
            wrong(r, "an index has either a \"key\" or a \"wildcard\"");
 }

@@ -366,6 +366,9 @@ static bool read_entry(struct reader *r)
     if (next_is(r, INDEX_MARK_ESCAPE, INDEX_ESCAPE_CELLS)) {
         r->rest = slice_skip(r->rest, 2);
         put(r, "cell of ");
+    } else if (next_is(r, INDEX_MARK_ESCAPE, INDEX_ESCAPE_TERMS)) {
+        r->rest = slice_skip(r->rest, 2);
+        put(r, "term of ");
     }
     if (!read_path(r))
         return false;

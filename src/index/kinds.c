@@ -365,17 +365,43 @@ bool index_vectors_parse(const struct document_value *list, struct arena *arena,
     return true;
 }
 
-bool index_texts_check(const struct document_value *list, struct arena *arena, struct error *err)
+bool index_texts_parse(const struct document_value *list, struct arena *arena,
+                       const struct index_definition ***ret_definitions, size_t *ret_count,
+                       struct error *err)
 {
+    const struct index_definition **definitions;
     struct document_iter iter;
-    struct document_path path;
+    size_t count = 0;
 
+    *ret_definitions = NULL;
+    *ret_count = 0;
     if (list->type == DOCUMENT_UNDEFINED)
         return true;
+    definitions = ARENA_ARRAY(arena, const struct index_definition *, INDEX_TEXTS_MAX);
     document_iter_init(&iter, list->document);
     while (document_iter_next(&iter)) {
-        if (!member_path(&iter.value, DOCUMENT_PATH_KEY, "fullTextIndexes", arena, &path, err))
+        struct index_definition *definition = ARENA_NEW(arena, struct index_definition);
+        struct index_part *part = ARENA_NEW(arena, struct index_part);
+        size_t same = 0;
+
+        *part = (struct index_part){0};
+        if (!member_path(&iter.value, DOCUMENT_PATH_KEY, "fullTextIndexes", arena, &part->path,
+                         err))
             return false;
+        /* a text is read once, and policies of before there was a limit stay good */
+        while (same < count && !index_paths_same(&definitions[same]->parts[0].path, &part->path))
+            same++;
+        if (same < count || count == INDEX_TEXTS_MAX)
+            continue;
+        *definition = (struct index_definition){.format = INDEX_FORMAT_POLICY,
+                                                .kind = &index_kind_text,
+                                                .parts = part,
+                                                .part_count = 1,
+                                                .order = DOCUMENT_ORDER_SQL,
+                                                .expire_after_s = INDEX_EXPIRES_NEVER};
+        definitions[count++] = definition;
     }
+    *ret_definitions = definitions;
+    *ret_count = count;
     return true;
 }

@@ -41,7 +41,12 @@
  *
  *     02 0B | path, as above | length of what follows (2 bytes) | the vector, or its code
  *
- * No segment begins with 02 04 to 02 0B, so these never mix with plain entries.
+ * A full-text index has an entry for each term of the text at the path, behind the first two
+ * letters of its language and a blank; of no term where there are too many (text.c):
+ *
+ *     02 0C | path, as above | text: language, blank, term
+ *
+ * No segment begins with 02 04 to 02 0C, so these never mix with plain entries.
  *
  * Definitions besides the policy have entries of format 2, known by the number of the definition:
  *
@@ -82,6 +87,8 @@ struct parser {
     size_t composite_count;
     const struct index_definition **spatial_definitions;
     size_t spatial_count;
+    const struct index_definition **text_definitions;
+    size_t text_count;
     const struct index_vector_listed *vectors_listed;
     size_t vector_count;
     struct document_value composites, spatial, vectors, texts; /* undefined: not given */
@@ -416,6 +423,8 @@ static bool build(struct parser *p)
     p->policy->definition_count = 1 + p->composite_count;
     p->policy->spatial = p->spatial_definitions;
     p->policy->spatial_count = p->spatial_count;
+    p->policy->texts = p->text_definitions;
+    p->policy->text_count = p->text_count;
     p->policy->vectors = p->vectors_listed;
     p->policy->vector_count = p->vector_count;
     composites_find(p->policy, p->arena);
@@ -435,7 +444,7 @@ static bool parse_kinds(struct parser *p, struct slice policy)
                                p->err) &&
            index_vectors_parse(&p->vectors, p->arena, &p->vectors_listed, &p->vector_count,
                                p->err) &&
-           index_texts_check(&p->texts, p->arena, p->err);
+           index_texts_parse(&p->texts, p->arena, &p->text_definitions, &p->text_count, p->err);
 }
 
 static bool parse(struct parser *p, struct slice policy)

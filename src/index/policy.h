@@ -16,6 +16,7 @@
 #include "document/names.h"
 #include "document/path.h"
 #include "index/definition.h"
+#include "search/analyser.h"
 
 struct index_policy; /* opaque, lives in the arena it was parsed into */
 
@@ -29,6 +30,7 @@ enum {
     INDEX_WORK_MAX = 32 << 20,      /* steps to find them (entries.c): a fraction of a second */
     INDEX_PATHS_MAX = 1500,         /* included and excluded ones of a policy */
     INDEX_SPATIAL_MAX = 64,         /* paths of spatial indexes */
+    INDEX_TEXTS_MAX = 256,          /* of full-text indexes; those beyond have no entries */
     INDEX_COMPOSITE_PATHS_MAX = 8,  /* in one index */
     INDEX_COMPOSITE_TOTAL_MAX = 100 /* paths in all composite indexes */
 };
@@ -89,6 +91,29 @@ bool index_vector_length(struct slice bytes, size_t *ret_length);
 /* A cell as the value of an entry: its number in text, which sorts like it. */
 enum { INDEX_CELL_SIZE = 17 };
 struct document_value index_cell_value(uint64_t cell, char text[INDEX_CELL_SIZE]);
+
+/* The same for full-text indexes, in the languages of the container's fullTextPolicy (BSON; data
+ * NULL: none). */
+const struct index_policy *index_policy_with_terms(const struct index_policy *policy,
+                                                   struct slice full_text, struct arena *arena);
+bool index_policy_has_texts(const struct index_policy *policy);
+const struct index_definition *index_policy_text_at(const struct index_policy *policy,
+                                                    const struct document_path *path);
+struct slice index_text_prefix(const struct document_path *path, struct arena *arena);
+
+/* The language that a fullTextPolicy has for a path; NULL: for what is none. Borrowed. */
+struct slice index_text_language(struct slice policy, const struct document_path *path,
+                                 struct arena *arena);
+
+/* The sums of a full-text index: how many texts there are, and how many terms they have. The name
+ * they are kept by, in the arena. */
+enum { INDEX_TEXT_TEXTS, INDEX_TEXT_WORDS };
+struct slice index_text_sum_name(const struct index_definition *definition, struct arena *arena);
+
+/* A term as the value of an entry. Empty: of texts with so many that any may be among them. */
+enum { INDEX_TERM_SIZE = 3 + SEARCH_TERM_MAX };
+struct document_value index_term_value(struct slice language, struct slice term,
+                                       uint8_t bytes[INDEX_TERM_SIZE]);
 
 /* All its definitions: the wildcard of its paths, its composites, then those besides. */
 const struct index_definition *const *index_policy_definitions(const struct index_policy *policy,

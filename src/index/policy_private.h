@@ -19,6 +19,7 @@ enum {
     INDEX_ESCAPE_NUMBER = 0x09,
     INDEX_ESCAPE_CELLS = 0x0A,
     INDEX_ESCAPE_VECTOR = 0x0B,
+    INDEX_ESCAPE_TERMS = 0x0C,
     INDEX_SHAPE_COUNT = 0x3F, /* values of an entry of format 2 */
     INDEX_SHAPE_MONGO = 0x40, /* they are in MongoDB's order */
     INDEX_SHAPE_PATH = 0x80,  /* a path comes before them */
@@ -104,6 +105,9 @@ struct index_policy {
     const struct index_definition *const *spatial; /* as listed; among the definitions once items
                                                       have their entries */
     size_t spatial_count;
+    const struct index_definition *const *texts; /* as listed, without their languages; among the
+                                                    definitions with them, the same */
+    size_t text_count;
     const struct index_vector_listed *vectors; /* as listed */
     size_t vector_count;
     const struct index_composite *composites; /* those of definitions that are such */
@@ -202,6 +206,8 @@ bool index_walk_takes(struct index_walk *walk, struct slice item);
 bool index_ordered_entries(const struct index_definition *definition, struct slice item,
                            struct index_walk *walk, struct error *err);
 
+bool index_paths_same(const struct document_path *a, const struct document_path *b);
+
 /* The policy with these definitions too, before those that are besides it. */
 const struct index_policy *index_policy_insert(const struct index_policy *policy,
                                                const struct index_definition *const *definitions,
@@ -219,8 +225,9 @@ NODISCARD bool index_spatial_parse(const struct document_value *list, struct are
 NODISCARD bool index_vectors_parse(const struct document_value *list, struct arena *arena,
                                    const struct index_vector_listed **ret_listed, size_t *ret_count,
                                    struct error *err);
-NODISCARD bool index_texts_check(const struct document_value *list, struct arena *arena,
-                                 struct error *err);
+NODISCARD bool index_texts_parse(const struct document_value *list, struct arena *arena,
+                                 const struct index_definition ***ret_definitions,
+                                 size_t *ret_count, struct error *err);
 
 /* Appends "compositeIndexes" with every order filled in. */
 void index_composites_show(const struct document_value *list, struct buf *buf);

@@ -362,6 +362,8 @@ bool index_policy_has_spatial(const struct index_policy *policy)
 const struct index_policy *index_policy_with_cells(const struct index_policy *policy,
                                                    struct arena *arena)
 {
+    if (policy->none || !policy->spatial_count)
+        return policy;
     return index_policy_insert(policy, policy->spatial, policy->spatial_count, arena);
 }
 

@@ -895,13 +895,14 @@ static bool document_sum(struct builder *b, const struct index_policy *policy,
                          struct slice document, int sign, struct error *err)
 {
     size_t count, sum_count;
-    const struct index_definition *const *list = index_policy_besides(policy, &count);
+    const struct index_definition *const *list = index_policy_definitions(policy, &count);
 
     static_assert((int)INDEX_SUM_NUMBERS == (int)COUNTER_NUMBERS, "sums are kept as counters");
     for (size_t i = 0; document.data && i < count; i++) {
         struct index_sum *sums;
 
-        if (!list[i]->kind->state)
+        if (!list[i]->kind->state ||
+            (list[i]->format == INDEX_FORMAT_POLICY && !list[i]->language.len))
             continue;
         if (!list[i]->kind->state->sums(list[i], document, b->set->arena, &sums, &sum_count, err))
             return false;

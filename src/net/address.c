@@ -108,3 +108,11 @@ void net_address_text(const struct net_address *address, char ret_text[NET_ADDRE
     snprintf(ret_text, NET_ADDRESS_TEXT_SIZE, v6 ? "[%.46s]:%u" : "%.46s:%u", host,
              net_address_port(address));
 }
+
+bool net_address_is_any(const struct net_address *address)
+{
+    if (address->len == 0)
+        return false;
+    return address->any.sa_family == AF_INET ? address->v4.sin_addr.s_addr == INADDR_ANY
+                                             : IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
+}

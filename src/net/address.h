@@ -26,6 +26,9 @@ NODISCARD bool net_address_parse(struct slice text, struct net_address *ret_addr
 /* Is it one that only this machine reaches? Not if it is unknown. */
 bool net_address_is_loopback(const struct net_address *address);
 
+/* Does it mean every address of this machine? Nobody can connect to it then. */
+bool net_address_is_any(const struct net_address *address);
+
 uint16_t net_address_port(const struct net_address *address);
 
 /* The form above, NUL-terminated; without the port for a log that wants only the host. */

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -79,6 +80,9 @@ struct net_connection {
     int64_t tls_rest_ms;          /* NET_TIMER_NEVER: it rests already */
     int stall_unsent;             /* what the kernel had not sent at the last look */
     struct net_address peer;
+    bool passed_on; /* by another server: what follows is the client's */
+    bool client_tls;
+    struct slice subject; /* owned */
 };
 
 static void start(struct net_task *task, struct net_loop *loop);
@@ -137,12 +141,11 @@ void net_connection_start(struct net_shard *shard, int fd, const struct net_addr
         net_loop_post(shard->loop, &connection->start_task);
 }
 
-static void start(struct net_task *task, struct net_loop *loop)
+static void connection_attach(struct net_connection *connection)
 {
-    struct net_connection *connection = CONTAINER_OF(task, struct net_connection, start_task);
-    struct net_shard *shard = connection->shard;
+    struct net_loop *loop = connection->loop;
 
-    connection_link(connection, &shard->connections);
+    connection_link(connection, &connection->shard->connections);
     net_output_init(&connection->output, net_loop_chunks(loop));
     event_assign(&connection->read_event, net_loop_base(loop), connection->fd, EV_READ | EV_PERSIST,
                  readable, connection);
@@ -150,6 +153,50 @@ static void start(struct net_task *task, struct net_loop *loop)
                  EV_WRITE | EV_PERSIST, writable, connection);
     connection->timer = net_timer_new(loop, timer_fired, connection);
     connection_clock(connection);
+}
+
+/* The socket can be written to when it is connected, or cannot be: writing finds out which. */
+struct net_connection *net_connection_dial(struct net_connection *beside,
+                                           const struct net_address *to,
+                                           struct net_tls_context *tls,
+                                           const struct net_protocol *protocol, void *context)
+{
+    int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
+    struct net_connection *connection;
+
+    if (fd < 0)
+        return NULL;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    connection = MEMORY_NEW(struct net_connection);
+    connection->shard = beside->shard;
+    connection->loop = beside->loop;
+    connection->fd = fd;
+    connection->peer = *to;
+    connection->aborted = connect(fd, &to->any, to->len) != 0 && errno != EINPROGRESS;
+    net_loop_load_change(connection->loop, 1);
+    net_listener_dialled(connection->shard->listener);
+    connection_attach(connection);
+    connection->tls = net_tls_new_dialling(tls, fd);
+    connection->state = STATE_OPEN;
+    connection->write_blocked = true;
+    connection->layer_deadline_ms = connection->now_ms + connection->shard->settings->handshake_ms;
+    connection->protocol = protocol;
+    connection->protocol_state = protocol->open(connection, context);
+    if (connection->aborted) /* told by the timer: whoever dials is not called back yet */
+        connection->layer_deadline_ms = connection->now_ms;
+    else if (!events_arm(connection))
+        connection->layer_deadline_ms = connection->now_ms;
+    timer_arm(connection);
+    return connection;
+}
+
+static void start(struct net_task *task, struct net_loop *loop UNUSED)
+{
+    struct net_connection *connection = CONTAINER_OF(task, struct net_connection, start_task);
+    struct net_shard *shard = connection->shard;
+
+    connection_attach(connection);
     connection->layer_deadline_ms =
         connection->now_ms +
         (connection->refused ? shard->settings->linger_ms : shard->settings->handshake_ms);
@@ -627,6 +674,7 @@ static void connection_destroy(struct net_connection *connection)
     connection_measure(connection);
     input_done(&connection->input);
     net_tls_free(connection->tls);
+    memory_free((void *)(uintptr_t)connection->subject.data);
     close(connection->fd);
     net_loop_load_change(connection->loop, -1);
     memory_free(connection);
@@ -741,14 +789,32 @@ struct net_loop *net_connection_loop(const struct net_connection *connection)
     return connection->loop;
 }
 
+void net_connection_stand_for(struct net_connection *connection, const struct net_address *client,
+                              bool tls, struct slice subject)
+{
+    assert(!connection->passed_on);
+    connection->passed_on = true;
+    connection->peer = *client;
+    connection->client_tls = tls;
+    if (subject.len) {
+        uint8_t *copy = memory_alloc(subject.len);
+
+        memcpy(copy, subject.data, subject.len);
+        connection->subject = slice_of(copy, subject.len);
+    }
+}
+
 bool net_connection_is_tls(const struct net_connection *connection)
 {
-    return connection->tls != NULL;
+    return connection->passed_on ? connection->client_tls : connection->tls != NULL;
 }
 
 bool net_connection_subject(const struct net_connection *connection, struct buf *out)
 {
-    return connection->tls && net_tls_subject(connection->tls, out);
+    if (!connection->passed_on)
+        return connection->tls && net_tls_subject(connection->tls, out);
+    buf_append_slice(out, connection->subject);
+    return connection->subject.len > 0;
 }
 
 const struct net_address *net_connection_peer(const struct net_connection *connection)

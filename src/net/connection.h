@@ -1,4 +1,5 @@
-/* Connection: one socket on one loop, plain or TLS, under any protocol.
+/* Connection: one socket on one loop, plain or TLS, under any protocol. Most are accepted; one that
+ * passes another on is dialled (net_connection_dial).
  *
  * The layer reads, writes, keeps limits and deadlines and closes; a protocol takes bytes from the
  * front of the input and appends to the output. HTTP is one protocol, MongoDB's wire another;
@@ -17,6 +18,7 @@
 #include "net/address.h"
 #include "net/loop.h"
 #include "net/output.h"
+#include "net/tls.h"
 
 struct net_connection; /* opaque; gone after `closed` */
 
@@ -77,6 +79,20 @@ void net_connection_finish(struct net_connection *connection, bool linger);
  * old protocol's `closed` is called before this returns. */
 void net_connection_become(struct net_connection *connection, const struct net_protocol *protocol,
                            void *context);
+
+/* Begins a connection to another server, on the loop of one that is open and counted with those of
+ * its listener; TLS as the context has it. Bytes may be appended to its output at once. One that
+ * cannot be made is `closed` later, never from within this call. NULL: the system has no socket for
+ * it. */
+struct net_connection *net_connection_dial(struct net_connection *beside,
+                                           const struct net_address *to,
+                                           struct net_tls_context *tls,
+                                           const struct net_protocol *protocol, void *context);
+
+/* Another server has passed it on: from now on it shows the client's address, whether that came by
+ * TLS, and the subject of its certificate (empty: none). */
+void net_connection_stand_for(struct net_connection *connection, const struct net_address *client,
+                              bool tls, struct slice subject);
 
 /* Time as of the event being handled, of clock_monotonic_ms and _ns. */
 uint64_t net_connection_now_ns(const struct net_connection *connection);

@@ -44,4 +44,5 @@ void net_shard_abort(struct net_shard *shard);
 /* Of listener.c, for connection.c: the context now in use, with a reference, or NULL; and that a
  * connection has gone. */
 struct net_tls_context *net_listener_tls(struct net_listener *listener);
+void net_listener_dialled(struct net_listener *listener);
 void net_listener_closed(struct net_listener *listener, bool refused);

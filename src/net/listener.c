@@ -262,6 +262,11 @@ void net_listener_set_tls(struct net_listener *listener, struct net_tls_context 
     net_tls_context_unref(before);
 }
 
+void net_listener_dialled(struct net_listener *listener)
+{
+    atomic_fetch_add_explicit(&listener->open, 1, memory_order_relaxed);
+}
+
 /* Every loop passes through shard_drain after draining was set, so none misses it while somebody
  * waits; and through shard_abort before the listener is freed, so none is in here by then. */
 void net_listener_closed(struct net_listener *listener, bool refused)

@@ -14,6 +14,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <stdatomic.h>
 
 enum { PEM_MAX = 1024 * 1024 };
@@ -133,8 +134,8 @@ static void context_configure(SSL_CTX *context)
     SSL_CTX_set_alpn_select_cb(context, alpn_select, NULL);
 }
 
-bool net_tls_context_new_pem(struct slice certificate, struct slice key,
-                             struct net_tls_context **ret_context, struct error *err)
+static bool context_new(const SSL_METHOD *method, struct slice certificate, struct slice key,
+                        struct net_tls_context **ret_context, struct error *err)
 {
     CLEANUP(ssl_free) SSL_CTX *native = NULL;
     struct net_tls_context *context;
@@ -142,7 +143,7 @@ bool net_tls_context_new_pem(struct slice certificate, struct slice key,
     if (certificate.len > PEM_MAX || key.len > PEM_MAX)
         return error_set(err, ERROR_CERTIFICATE, "a certificate or key is over %d bytes", PEM_MAX);
     ERR_clear_error();
-    native = SSL_CTX_new(TLS_server_method());
+    native = SSL_CTX_new(method);
     if (!native)
         return certificate_error(err, "cannot start TLS");
     context_configure(native);
@@ -152,6 +153,47 @@ bool net_tls_context_new_pem(struct slice certificate, struct slice key,
     context->refs = 1;
     context->native = TAKE(native);
     *ret_context = context;
+    return true;
+}
+
+bool net_tls_context_new_pem(struct slice certificate, struct slice key,
+                             struct net_tls_context **ret_context, struct error *err)
+{
+    return context_new(TLS_server_method(), certificate, key, ret_context, err);
+}
+
+static bool authority_trust(SSL_CTX *context, struct slice pem, struct error *err)
+{
+    CLEANUP(bio_free) BIO *bio = BIO_new_mem_buf(pem.data, (int)pem.len);
+    CLEANUP(x509_free) X509 *authority = PEM_read_bio_X509(bio, NULL, no_password, NULL);
+
+    if (!authority || X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority) != 1 ||
+        SSL_CTX_add_client_CA(context, authority) != 1)
+        return certificate_error(err, "cannot use the authority of the servers");
+    return true;
+}
+
+/* Their certificates are those of servers, whichever end they are: so the purpose is not asked for,
+ * and the name is what tells them from certificates that are shown to clients. Nothing resumes:
+ * a connection lives long, and a ticket would outlive the authority. */
+bool net_tls_context_new_peers(struct slice certificate, struct slice key, struct slice authority,
+                               const char *name, struct net_tls_context **ret_context,
+                               struct error *err)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *context = NULL;
+    X509_VERIFY_PARAM *wanted;
+
+    if (!context_new(TLS_method(), certificate, key, &context, err) ||
+        !authority_trust(context->native, authority, err))
+        return false;
+    SSL_CTX_set_min_proto_version(context->native, TLS1_3_VERSION);
+    SSL_CTX_set_num_tickets(context->native, 0);
+    SSL_CTX_set_verify(context->native, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    wanted = SSL_CTX_get0_param(context->native);
+    if (X509_VERIFY_PARAM_set1_host(wanted, name, 0) != 1 ||
+        X509_VERIFY_PARAM_set_purpose(wanted, X509_PURPOSE_ANY) != 1)
+        return certificate_error(err, "cannot ask servers for their name");
+    *ret_context = TAKE(context);
     return true;
 }
 
@@ -229,13 +271,28 @@ struct net_tls_context *net_tls_context_unref(struct net_tls_context *context)
 }
 
 /* The SSL holds the SSL_CTX, so that the context may go before the connection. */
-struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal, bool certificates)
+static struct net_tls *tls_new(struct net_tls_context *context, int fd)
 {
     struct net_tls *tls = MEMORY_NEW(struct net_tls);
 
     tls->native = SSL_new(context->native);
     if (!tls->native || SSL_set_fd(tls->native, fd) != 1)
         memory_exhausted(sizeof *tls); /* nothing else makes these fail */
+    return tls;
+}
+
+struct net_tls *net_tls_new_dialling(struct net_tls_context *context, int fd)
+{
+    struct net_tls *tls = tls_new(context, fd);
+
+    SSL_set_connect_state(tls->native);
+    return tls;
+}
+
+struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal, bool certificates)
+{
+    struct net_tls *tls = tls_new(context, fd);
+
     SSL_set_accept_state(tls->native);
     if (certificates && context->trusts) /* who has none is served all the same */
         SSL_set_verify(tls->native, SSL_VERIFY_PEER, NULL);

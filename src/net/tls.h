@@ -23,6 +23,13 @@ NODISCARD bool net_tls_context_new_pem(struct slice certificate, struct slice ke
 NODISCARD bool net_tls_context_trust(struct net_tls_context *context, const char *authority_path,
                                      struct error *err);
 
+/* A context for servers among themselves, for both ends of a connection: TLS 1.3, and each end
+ * shows a certificate of this authority that is good for this name, or the handshake fails. PEM
+ * texts. ERROR_CERTIFICATE. */
+NODISCARD bool net_tls_context_new_peers(struct slice certificate, struct slice key,
+                                         struct slice authority, const char *name,
+                                         struct net_tls_context **ret_context, struct error *err);
+
 struct net_tls_context *net_tls_context_ref(struct net_tls_context *context);
 struct net_tls_context *net_tls_context_unref(struct net_tls_context *context); /* NULL is fine */
 CLEANUP_FN(struct net_tls_context *, net_tls_context_unref)

@@ -19,6 +19,8 @@ enum net_io {
  * the context trusts anybody. */
 struct net_tls *net_tls_new(struct net_tls_context *context, int fd, bool frugal,
                             bool certificates);
+/* The end that begins, of a context for servers among themselves. */
+struct net_tls *net_tls_new_dialling(struct net_tls_context *context, int fd);
 void net_tls_free(struct net_tls *tls); /* NULL is fine */
 
 /* Both shake hands first where that is still to be done. */

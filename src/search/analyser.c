@@ -48,11 +48,15 @@ static const struct language languages[] = {
      "um uma você à é "},
 };
 
+static const struct language none = {"none", NULL, NULL, ""};
+
 struct search_analyser {
     const struct language *language;
-    struct sb_stemmer *stemmer;
-    char word[SEARCH_TERM_MAX + 2]; /* a blank before and behind it */
-    size_t len;                     /* of the word alone */
+    struct sb_stemmer *stemmer; /* NULL: words are what they are */
+    unsigned flags;
+    char word[SEARCH_TERM_MAX + 2];  /* a blank before and behind it */
+    char lower[SEARCH_TERM_MAX + 2]; /* the same in lower case, where words keep theirs */
+    size_t len;                      /* of the word alone */
 };
 
 static const struct language *language_find(struct slice name)
@@ -77,26 +81,47 @@ struct slice search_languages(void)
     return SLICE("de-DE, en-US, es-ES, fr-FR, it-IT, pt-BR");
 }
 
-struct search_analyser *search_analyser_new(struct slice name)
+struct slice search_language_code(struct slice name)
 {
-    const struct language *language = language_find(name);
+    if (slice_equal_nocase(name, slice_of_text(none.code)))
+        return slice_of_text(none.code);
+    for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+        if (slice_equal_nocase(name, slice_of_text(languages[i].code)) ||
+            slice_equal_nocase(name, slice_of_text(languages[i].name)))
+            return slice_of_text(languages[i].code);
+    return SLICE_NONE;
+}
+
+struct search_analyser *search_analyser_open(struct slice name, unsigned flags)
+{
+    bool is_none = slice_equal(name, slice_of_text(none.code));
+    const struct language *language = is_none ? &none : language_find(name);
     struct search_analyser *analyser;
 
     if (!language)
         return NULL;
     analyser = MEMORY_NEW(struct search_analyser);
     analyser->language = language;
+    analyser->flags = flags;
+    if (is_none)
+        return analyser;
     analyser->stemmer = sb_stemmer_new(language->name, NULL);
     if (!analyser->stemmer)
         memory_exhausted(0);
     return analyser;
 }
 
+struct search_analyser *search_analyser_new(struct slice name)
+{
+    return language_find(name) ? search_analyser_open(name, 0) : NULL;
+}
+
 void search_analyser_free(struct search_analyser *analyser)
 {
     if (!analyser)
         return;
-    sb_stemmer_delete(analyser->stemmer);
+    if (analyser->stemmer)
+        sb_stemmer_delete(analyser->stemmer);
     memory_free(analyser);
 }
 
@@ -121,8 +146,9 @@ static bool is_of_word(int32_t point)
     }
 }
 
-/* The character at the beginning, in lower case; bytes that are none end a word. */
-static int32_t character(struct slice text, size_t *ret_len)
+/* The character at the beginning, in lower case unless it is to stay; bytes that are none end a
+ * word. */
+static int32_t character(struct slice text, bool stays, size_t *ret_len)
 {
     int32_t point;
     ssize_t len;
@@ -130,7 +156,7 @@ static int32_t character(struct slice text, size_t *ret_len)
     if (text.data[0] < 0x80) {
         *ret_len = 1;
         if (text.data[0] >= 'A' && text.data[0] <= 'Z')
-            return text.data[0] + ('a' - 'A');
+            return stays ? text.data[0] : text.data[0] + ('a' - 'A');
         return (text.data[0] >= 'a' && text.data[0] <= 'z') ||
                        (text.data[0] >= '0' && text.data[0] <= '9')
                    ? text.data[0]
@@ -138,7 +164,22 @@ static int32_t character(struct slice text, size_t *ret_len)
     }
     len = utf8proc_iterate(text.data, (ssize_t)text.len, &point);
     *ret_len = len > 0 ? (size_t)len : 1;
-    return len > 0 && is_of_word(point) ? utf8proc_tolower(point) : -1;
+    if (len <= 0 || !is_of_word(point))
+        return -1;
+    return stays ? point : utf8proc_tolower(point);
+}
+
+/* The character without its accents: what it is made of but for marks. */
+static size_t bare(int32_t point, uint8_t bytes[4])
+{
+    utf8proc_int32_t parts[8];
+    int last = 0;
+    utf8proc_ssize_t count = utf8proc_decompose_char(
+        point, parts, ARRAY_LEN(parts), UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK, &last);
+
+    if (count <= 0)
+        return 0; /* a mark by itself */
+    return (size_t)utf8proc_encode_char(parts[0], bytes);
 }
 
 /* The next word, in the analyser's buffer. */
@@ -151,7 +192,7 @@ static bool word_read(struct search_text *text)
     while (text->rest.len) {
         uint8_t bytes[4];
         size_t len, written;
-        int32_t point = character(text->rest, &len);
+        int32_t point = character(text->rest, analyser->flags & SEARCH_KEEP_CASE, &len);
 
         if (point < 0 && begun)
             return true;
@@ -159,7 +200,9 @@ static bool word_read(struct search_text *text)
         if (point < 0)
             continue;
         begun = true;
-        written = (size_t)utf8proc_encode_char(point, bytes);
+        written = analyser->flags & SEARCH_DROP_MARKS && point >= 0x80
+                      ? bare(point, bytes)
+                      : (size_t)utf8proc_encode_char(point, bytes);
         if (analyser->len + written <= SEARCH_TERM_MAX) {
             memcpy(analyser->word + 1 + analyser->len, bytes, written);
             analyser->len += written;
@@ -168,10 +211,18 @@ static bool word_read(struct search_text *text)
     return begun;
 }
 
+/* Words that say nothing do so in capitals too; those of ASCII are enough for that. */
 static bool is_stop(struct search_analyser *analyser)
 {
+    const char *word = analyser->word;
+
     analyser->word[0] = analyser->word[1 + analyser->len] = ' ';
-    return memmem(analyser->language->stops, strlen(analyser->language->stops), analyser->word,
+    if (analyser->flags & SEARCH_KEEP_CASE) {
+        for (size_t i = 0; i < analyser->len + 2; i++)
+            analyser->lower[i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
+        word = analyser->lower;
+    }
+    return memmem(analyser->language->stops, strlen(analyser->language->stops), word,
                   analyser->len + 2) != NULL;
 }
 
@@ -184,6 +235,10 @@ bool search_text_next(struct search_text *text, struct slice *ret_term)
         if (!word_read(text))
             return false;
     } while (is_stop(analyser));
+    if (!analyser->stemmer) {
+        *ret_term = slice_of(analyser->word + 1, analyser->len);
+        return true;
+    }
     stem = sb_stemmer_stem(analyser->stemmer, (const sb_symbol *)analyser->word + 1,
                            (int)analyser->len);
     if (!stem)

@@ -19,6 +19,16 @@ struct search_analyser *search_analyser_new(struct slice language);
 void search_analyser_free(struct search_analyser *analyser); /* NULL is fine */
 CLEANUP_FN(struct search_analyser *, search_analyser_free)
 
+/* The same with other rules. SEARCH_KEEP_CASE: words stay as they are written; SEARCH_DROP_MARKS:
+ * without accents, before their stem is looked for. "none" is a language here: words are what they
+ * are, none is left out. */
+enum { SEARCH_KEEP_CASE = 1, SEARCH_DROP_MARKS = 2 };
+struct search_analyser *search_analyser_open(struct slice language, unsigned flags);
+
+/* How a language is called here, by its name in English ("german", "none") or its code, in
+ * whichever case; data NULL: it is not known. */
+struct slice search_language_code(struct slice name);
+
 /* Is there one? */
 bool search_language_is_known(struct slice language);
 /* Names of the languages, separated by commas. */

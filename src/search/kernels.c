@@ -21,6 +21,7 @@ typedef double doubles __attribute__((vector_size(128)));
 typedef int8_t bytes_signed __attribute__((vector_size(16)));
 typedef uint8_t bytes_plain __attribute__((vector_size(16)));
 typedef uint16_t shorts __attribute__((vector_size(32)));
+typedef int16_t shorts_signed __attribute__((vector_size(32)));
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -52,7 +53,8 @@ ALWAYS void load_int8(const uint8_t *from, lanes *to)
     integers wide;
 
     memcpy(&raw, from, sizeof raw);
-    wide = __builtin_convertvector(raw, integers);
+    /* in two steps: gcc takes the elements apart where they become four times as wide */
+    wide = __builtin_convertvector(__builtin_convertvector(raw, shorts_signed), integers);
     *to = __builtin_convertvector(wide, lanes);
 }
 
@@ -62,7 +64,7 @@ ALWAYS void load_uint8(const uint8_t *from, lanes *to)
     integers wide;
 
     memcpy(&raw, from, sizeof raw);
-    wide = __builtin_convertvector(raw, integers);
+    wide = __builtin_convertvector(__builtin_convertvector(raw, shorts), integers);
     *to = __builtin_convertvector(wide, lanes);
 }
 

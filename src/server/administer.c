@@ -5,6 +5,7 @@
 
 #include "catalogue/node.h"
 #include "server/file.h"
+#include "server/metrics_servers.h"
 #include "server/snapshots.h"
 
 #include <limits.h>
@@ -189,9 +190,32 @@ static bool snapshot_reset(void *context, struct slice name, struct error *err)
                     error_set_errno(err, ERROR_SYSTEM, "stopping to begin again"));
 }
 
+/* --- Servers ---------------------------------------------------------------------------------- */
+
+static bool servers_show(void *context, struct buf *out, struct error *err UNUSED)
+{
+    metrics_servers_list(((struct server *)context)->member, out);
+    return true;
+}
+
+static bool server_drain(void *context, struct slice name, bool on, struct error *err)
+{
+    return member_drain(((struct server *)context)->member, name, on, err);
+}
+
+static bool server_forget(void *context, struct slice name, struct error *err)
+{
+    return member_forget(((struct server *)context)->member, name, err);
+}
+
 struct admin_hooks server_admin_hooks(struct server *server)
 {
+    bool beside = server->member != NULL;
+
     return (struct admin_hooks){
+        .servers = beside ? servers_show : NULL,
+        .server_drain = server_drain,
+        .server_forget = server_forget,
         .context = server,
         .snapshots = snapshots_show,
         .snapshot_make = snapshot_make,

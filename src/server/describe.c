@@ -11,11 +11,8 @@
 static void host_print(const struct net_address *address, char *ret_host, size_t size)
 {
     char text[NET_ADDRESS_TEXT_SIZE];
-    bool every = address->any.sa_family == AF_INET
-                     ? address->v4.sin_addr.s_addr == INADDR_ANY
-                     : IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr);
 
-    if (every && gethostname(ret_host, size) == 0) {
+    if (net_address_is_any(address) && gethostname(ret_host, size) == 0) {
         ret_host[size - 1] = '\0';
         return;
     }
@@ -29,12 +26,13 @@ static void host_print(const struct net_address *address, char *ret_host, size_t
 /* The root keeps the catalogue, and with it the keys. */
 static bool root_forgets(const struct server *server)
 {
-    return slice_starts_with(engine_name(nodes_at(server->nodes, 0)->engine), SLICE("memory:"));
+    return server->nodes &&
+           slice_starts_with(engine_name(nodes_at(server->nodes, 0)->engine), SLICE("memory:"));
 }
 
 static void certificate_print(const struct server *server, struct buf *out)
 {
-    const char *directory = nodes_directory(server->nodes);
+    const char *directory = server->nodes ? nodes_directory(server->nodes) : NULL;
 
     if (server->settings->tls_certificate[0])
         buf_printf(out, "certificate %s", server->settings->tls_certificate);
@@ -171,7 +169,7 @@ static void local_print(const struct net_address *address, char *ret_host, size_
 
 void server_announce(struct server *server)
 {
-    const char *directory = nodes_directory(server->nodes);
+    const char *directory = server->nodes ? nodes_directory(server->nodes) : NULL;
     char host[NET_ADDRESS_TEXT_SIZE + 8], endpoint[NET_ADDRESS_TEXT_SIZE + 32], whole[PATH_MAX];
     struct error err;
 
@@ -189,9 +187,26 @@ void server_announce(struct server *server)
                   LOG_TEXT("because", err.message));
 }
 
+/* Which of several it is. */
+static void member_print(const struct server *server, struct buf *out)
+{
+    char owner[ENGINE_MEMBER_NAME_SIZE];
+
+    if (!server->member)
+        return;
+    member_owner_name(server->member, owner);
+    if (server->owns)
+        buf_printf(out, "  server   %s, which owns the nodes\n", server->settings->servers_name);
+    else
+        buf_printf(out, "  server   %s, which passes on what it is asked to %s\n",
+                   server->settings->servers_name,
+                   owner[0] ? owner : "the one that owns the nodes");
+}
+
 void server_describe(const struct server *server, bool terminal, struct buf *out)
 {
     BUF_APPEND(out, "Orrery " ORRERY_VERSION " is ready.\n\n");
+    member_print(server, out);
     if (server->rest)
         rest_print(server, terminal, out);
     else
@@ -209,7 +224,7 @@ void server_describe(const struct server *server, bool terminal, struct buf *out
         gremlin_print(server, terminal, out);
     else
         BUF_APPEND(out, "  Gremlin  off\n");
-    for (size_t i = 0; i < nodes_count(server->nodes); i++) {
+    for (size_t i = 0; server->nodes && i < nodes_count(server->nodes); i++) {
         const struct nodes_member *node = nodes_at(server->nodes, i);
 
         struct error err;

@@ -199,7 +199,8 @@ bool keys_read_stored(const struct settings *settings, struct slice account,
     CLEANUP(store_close) struct store *store = NULL;
     CLEANUP(account_unref) struct account *found = NULL;
 
-    if (!nodes_open(settings, log, &nodes, err) || !store_open(settings, nodes, log, &store, err) ||
+    if (!nodes_open(settings, (struct engine_claim){0}, log, &nodes, err) ||
+        !store_open(settings, nodes, log, &store, err) ||
         !catalogue_account_open(store_catalogue(store), account, &found, err))
         return false;
     if (!account_keys(found))

@@ -1,6 +1,7 @@
 /* Counters live with whoever counts; here they are only read and named. Names follow Prometheus:
  * base units (seconds, bytes), _total on counters, process_ for what every process has. */
 #include "server/metrics_private.h"
+#include "server/metrics_servers.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -514,6 +515,7 @@ static void observer_print(struct observer *observer, struct buf *out)
 void metrics_print(const struct metrics_sources *sources, struct buf *out)
 {
     process_print(sources, out);
+    metrics_servers_print(sources->member, sources->doors, out);
     fronts_print(sources->fronts, out);
     if (sources->mongo)
         mongo_print(sources->mongo, out);

@@ -14,7 +14,9 @@
 #include "net/listener.h"
 #include "net/workers.h"
 #include "observe/observer.h"
+#include "peer/doors.h"
 #include "script/script.h"
+#include "server/member.h"
 
 #include <stdatomic.h>
 
@@ -50,6 +52,8 @@ struct metrics_sources {
     struct observer *observer;         /* NULL: nobody counts requests of containers */
     struct meters *meters;             /* NULL: likewise */
     struct migrator *migrator;         /* NULL: there is none */
+    struct member *member;             /* NULL: it works alone */
+    const struct peer_doors *doors;    /* likewise */
     struct rest_views *views;          /* NULL: nobody keeps views */
     size_t partitions_max;             /* physical partitions with figures of their own */
 };

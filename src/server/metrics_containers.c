@@ -4,8 +4,8 @@
  * metrics.partitions_max in the order of the walk. */
 #include "base/arena.h"
 #include "catalogue/container_usage.h"
-#include "partition/layout.h"
 #include "front/rest/views/views.h"
+#include "partition/layout.h"
 #include "server/metrics_private.h"
 #include "throughput/statistics_all.h"
 

@@ -249,8 +249,8 @@ static bool said_read(struct nodes *nodes, struct error *err)
  * in ranges, or kept by group commit. */
 static const char families_recalled[] = {PARTITION_FAMILY_ITEM, PARTITION_FAMILY_NUMBER, '\0'};
 
-bool nodes_open(const struct settings *settings, struct log *log, struct nodes **ret_nodes,
-                struct error *err)
+bool nodes_open(const struct settings *settings, struct engine_claim claim, struct log *log,
+                struct nodes **ret_nodes, struct error *err)
 {
     struct arena *arena = arena_new();
     CLEANUP(nodes_close) struct nodes *nodes = ARENA_NEW(arena, struct nodes);
@@ -271,6 +271,7 @@ bool nodes_open(const struct settings *settings, struct log *log, struct nodes *
         .snapshot_ms_max = settings->engine_snapshot_ms_max,
         .connect_ms_max = settings->engine_connect_ms_max,
         .connections_max = (uint32_t)settings->engine_connections_max,
+        .claim = claim,
     };
     if (!said_read(nodes, err) || !root_open(nodes, err) || !others_open(nodes, err) ||
         !reset_end(nodes, err))

@@ -20,8 +20,8 @@ struct nodes_member {
  * none, and those that were added to a running server and are remembered by the root. The settings
  * must outlive the nodes. An error names the node it befell; those opened before it are closed
  * again. */
-NODISCARD bool nodes_open(const struct settings *settings, struct log *log,
-                          struct nodes **ret_nodes, struct error *err);
+NODISCARD bool nodes_open(const struct settings *settings, struct engine_claim claim,
+                          struct log *log, struct nodes **ret_nodes, struct error *err);
 void nodes_close(struct nodes *nodes); /* NULL is fine */
 CLEANUP_FN(struct nodes *, nodes_close)
 

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { FENCED_DRAIN_MS = 200 }; /* what is under way there fails anyhow */
+
 static sigset_t stop_and_reload(void)
 {
     sigset_t set;
@@ -124,7 +126,9 @@ static bool authority_read(void *context, struct buf *authority, struct buf *key
     struct engine_value value;
     size_t len;
 
-    if (!catalogue_notes_get(store_catalogue(server->store), authority_note, arena, &value, err))
+    if (server->store ? !catalogue_notes_get(store_catalogue(server->store), authority_note, arena,
+                                             &value, err)
+                      : !server_peering_note(server, authority_note, arena, &value, err))
         return false;
     if (value.found != ENGINE_FOUND)
         return true;
@@ -145,6 +149,8 @@ static bool authority_write(void *context, struct slice authority, struct slice 
     struct engine_op op = {.kind = ENGINE_PUT, .key = authority_note};
     uint8_t len[4];
 
+    if (!server->store) /* it is the owner's to make */
+        return error_set(err, ERROR_CERTIFICATE, "there is no certificate authority yet");
     buf_init(&value, 2 * X509_PEM_BYTES_MAX);
     bytes_put_be32(len, (uint32_t)authority.len);
     buf_append(&value, len, sizeof len);
@@ -152,6 +158,17 @@ static bool authority_write(void *context, struct slice authority, struct slice 
     buf_append_slice(&value, key);
     op.value = buf_slice(&value);
     return catalogue_notes_write(store_catalogue(server->store), &op, 1, err);
+}
+
+bool server_authority(struct server *server, struct buf *ret_authority, struct buf *ret_key,
+                      struct error *err)
+{
+    if (!authority_read(server, ret_authority, ret_key, err))
+        return false;
+    if (ret_authority->len || !server->store)
+        return true;
+    return x509_make_authority(clock_wall_ms(), ret_authority, ret_key, err) &&
+           authority_write(server, buf_slice(ret_authority), buf_slice(ret_key), err);
 }
 
 static bool certificate_prepare(struct server *server, struct error *err)
@@ -201,12 +218,29 @@ static bool origins_check(const struct settings *settings, const char *name, con
     return true;
 }
 
-static bool secrets_load(struct server *server, struct net_tls_context **ret_tls, struct error *err)
+static const char *directory_of(const struct server *server)
 {
-    const char *directory = nodes_directory(server->nodes);
+    return server->nodes ? nodes_directory(server->nodes) : NULL;
+}
 
-    return keys_load(store_catalogue(server->store), directory, &server->keys, err) &&
-           certificate_load(server->certificate, directory, clock_wall_ms(), ret_tls, err);
+bool server_certificate_load(struct server *server, struct net_tls_context **ret_tls,
+                             struct error *err)
+{
+    return certificate_load(server->certificate, directory_of(server), clock_wall_ms(), ret_tls,
+                            err);
+}
+
+/* Everything that is behind the fronts. */
+static bool data_open(struct server *server, struct error *err)
+{
+    const struct settings *settings = server->settings;
+
+    return nodes_open(settings, server_peering_claim(server), server->log, &server->nodes, err) &&
+           store_open(settings, server->nodes, server->log, &server->store, err) &&
+           keys_load(store_catalogue(server->store), nodes_directory(server->nodes), &server->keys,
+                     err) &&
+           server_observer_make(server, err) &&
+           pauses_new(store_catalogue(server->store), &clock_system, &server->pauses, err);
 }
 
 static struct net_http_settings http_settings(const struct settings *settings)
@@ -306,6 +340,8 @@ static struct front_services services(struct server *server)
     const struct settings *settings = server->settings;
     struct front_services services = store_services(server->store, server->workers, server->log);
 
+    services.locations = server->member ? server_peering_locations : NULL;
+    services.locations_context = server;
     services.owners = server->owners;
     services.faults = &server->faults;
     services.hosts = &server->hosts;
@@ -513,7 +549,16 @@ static void loops_hasten(struct server *server)
               LOG_INT("nice", nice), LOG_TEXT("result", hastened ? "set" : err.message));
 }
 
-static bool threads_start(struct server *server, struct error *err)
+static bool loops_start(struct server *server, struct error *err)
+{
+    memory_prepare(server);
+    if (!net_loops_new((size_t)server->settings->net_loops, &server->loops, err))
+        return false;
+    loops_hasten(server);
+    return true;
+}
+
+static void fronts_make(struct server *server)
 {
     const struct settings *settings = server->settings;
     struct net_http_settings http = rest_http_settings(settings);
@@ -526,13 +571,9 @@ static bool threads_start(struct server *server, struct error *err)
     workers.queue_max = (size_t)settings->net_work_queue_max;
     if (settings->net_busy_max)
         workers.busy_max = (size_t)settings->net_busy_max;
-    memory_prepare(server);
     http.memory = table_http.memory = gremlin_http.memory = &server->memory;
     http.bodies_max = table_http.bodies_max = gremlin_http.bodies_max =
         MIN(http.bodies_max, server->memory.max / 4);
-    if (!net_loops_new((size_t)settings->net_loops, &server->loops, err))
-        return false;
-    loops_hasten(server);
     server->workers = net_workers_new(&workers);
     server->scripts = scripts_make(settings);
     server->queries = queries_make(server);
@@ -580,8 +621,9 @@ static bool threads_start(struct server *server, struct error *err)
     sources->migrator = services(server).migrator;
     sources->views = server->views;
     sources->partitions_max = (size_t)settings->metrics_partitions_max;
+    sources->member = server->member;
+    sources->doors = server->doors;
     probes_start(&server->probes);
-    return true;
 }
 
 /* A front that listens: its name, which is also that of the option, and what it speaks. */
@@ -592,6 +634,7 @@ struct listening {
     void *context;     /* of the protocol */
     bool tls_required; /* whatever the settings say */
     bool certificates; /* clients are asked for one */
+    enum peer_front place;
 };
 
 static bool front_listen(struct server *server, const struct listening *listening,
@@ -605,8 +648,12 @@ static bool front_listen(struct server *server, const struct listening *listenin
 
     settings.tls_required |= listening->tls_required;
     settings.client_certificates = listening->certificates;
-    if (!net_listener_new(server->loops, address, &settings, listening->protocol,
-                          listening->context, tls, ret_listener, err)) {
+    /* Where servers work together a door stands before each front (peering.c). */
+    if (!net_listener_new(server->loops, address, &settings,
+                          server->doors ? &peer_door_protocol : listening->protocol,
+                          server->doors ? peer_doors_door(server->doors, listening->place)
+                                        : listening->context,
+                          tls, ret_listener, err)) {
         struct error cause = *err;
 
         return error_set(err, cause.code, "%s: choose another with --%s ADDRESS:PORT",
@@ -624,6 +671,12 @@ static bool front_listen(struct server *server, const struct listening *listenin
     return true;
 }
 
+/* NULL: the front is made later. */
+static void *server_mongo_wire(const struct server *server, enum mongo_face face)
+{
+    return server->mongo_front ? mongo_wire_of(server->mongo_front, face) : NULL;
+}
+
 /* The replica set, as the service shows it, is for TLS alone. */
 static bool mongo_faces_listen(struct server *server, const struct addresses *addresses,
                                struct net_tls_context *tls, struct error *err)
@@ -639,15 +692,22 @@ static bool mongo_faces_listen(struct server *server, const struct addresses *ad
             continue;
         if (!front_listen(server,
                           &(struct listening){names[i], &addresses->mongo[i], &mongo_wire_protocol,
-                                              mongo_wire_of(server->mongo_front, face),
-                                              face == MONGO_FACE_REPLICA_SET, true},
+                                              server_mongo_wire(server, face),
+                                              face == MONGO_FACE_REPLICA_SET, true,
+                                              (enum peer_front)(PEER_MONGO + i)},
                           tls, &server->mongo[i], err))
             return false;
         atomic_store(&server->probes.sources.fronts[METRICS_MONGO + i].listener, server->mongo[i]);
-        if (face == MONGO_FACE_REPLICA_SET)
-            mongo_listens(server->mongo_front, net_listener_address(server->mongo[i]));
     }
     return true;
+}
+
+/* What it tells its clients to connect to. */
+static void mongo_tell(struct server *server)
+{
+    if (server->mongo_front && server->mongo[MONGO_FACE_REPLICA_SET])
+        mongo_listens(server->mongo_front,
+                      net_listener_address(server->mongo[MONGO_FACE_REPLICA_SET]));
 }
 
 static bool fronts_listen(struct server *server, const struct addresses *addresses,
@@ -659,7 +719,7 @@ static bool fronts_listen(struct server *server, const struct addresses *address
     if (is_on(settings->rest_listen)) {
         if (!front_listen(server,
                           &(struct listening){"rest", &addresses->rest, &net_http_protocol,
-                                              server->http, false, false},
+                                              server->http, false, false, PEER_REST},
                           tls, &server->rest, err))
             return false;
         atomic_store(&counted[METRICS_REST].listener, server->rest);
@@ -667,7 +727,7 @@ static bool fronts_listen(struct server *server, const struct addresses *address
     if (is_on(settings->table_listen)) {
         if (!front_listen(server,
                           &(struct listening){"table", &addresses->table, &net_http_protocol,
-                                              server->table_http, false, false},
+                                              server->table_http, false, false, PEER_TABLE},
                           tls, &server->table, err))
             return false;
         atomic_store(&counted[METRICS_TABLE].listener, server->table);
@@ -675,7 +735,7 @@ static bool fronts_listen(struct server *server, const struct addresses *address
     if (is_on(settings->gremlin_listen)) {
         if (!front_listen(server,
                           &(struct listening){"gremlin", &addresses->gremlin, &net_http_protocol,
-                                              server->gremlin_http, false},
+                                              server->gremlin_http, false, false, PEER_GREMLIN},
                           tls, &server->gremlin, err))
             return false;
         atomic_store(&counted[METRICS_GREMLIN].listener, server->gremlin);
@@ -683,11 +743,54 @@ static bool fronts_listen(struct server *server, const struct addresses *address
     return mongo_faces_listen(server, addresses, tls, err);
 }
 
+/* The server that is alone: what is behind the fronts, then the fronts. */
+static bool start_alone(struct server *server, const struct addresses *addresses, struct error *err)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
+
+    if (!data_open(server, err) || !server_certificate_load(server, &tls, err) ||
+        !loops_start(server, err))
+        return false;
+    fronts_make(server);
+    if (!fronts_listen(server, addresses, tls, err))
+        return false;
+    mongo_tell(server);
+    return true;
+}
+
+/* This server owns: it opens what is behind the fronts, and what waits at the doors goes in. */
+bool server_promote(struct server *server, struct error *err)
+{
+    if (!data_open(server, err))
+        return false;
+    fronts_make(server);
+    mongo_tell(server);
+    return true;
+}
+
+/* One of several: it may take long until it owns, or for ever. */
+static bool start_beside(struct server *server, const struct addresses *addresses,
+                         struct error *err)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
+    bool owns;
+
+    if (!server_peering_join(server, &owns, err) || !loops_start(server, err) ||
+        (owns && !server_promote(server, err)) || !server_peering_begin(server, err) ||
+        !server_certificate_load(server, &tls, err) ||
+        !fronts_listen(server, addresses, tls, err) || !server_peering_listen(server, err))
+        return false;
+    if (owns) {
+        mongo_tell(server);
+        server_peering_own(server);
+    }
+    return true;
+}
+
 bool server_new(const struct settings *settings, struct log *log, struct server **ret_server,
                 struct error *err)
 {
     CLEANUP(server_free) struct server *server = MEMORY_NEW(struct server);
-    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
     struct addresses addresses;
 
     server->settings = settings;
@@ -698,15 +801,12 @@ bool server_new(const struct settings *settings, struct log *log, struct server 
     if (!fronts_check(settings, &addresses, err) ||
         !origins_check(settings, "rest.cors_origins", settings->rest_cors_origins, err) ||
         !origins_check(settings, "gremlin.origins", settings->gremlin_origins, err) ||
-        !audit_containers_check(settings->audit_containers, err) ||
+        !audit_containers_check(settings->audit_containers, err) || !member_check(settings, err) ||
         !certificate_prepare(server, err))
         return false;
     hosts_prepare(server);
-    if (!nodes_open(settings, log, &server->nodes, err) ||
-        !store_open(settings, server->nodes, log, &server->store, err) ||
-        !secrets_load(server, &tls, err) || !server_observer_make(server, err) ||
-        !pauses_new(store_catalogue(server->store), &clock_system, &server->pauses, err) ||
-        !threads_start(server, err) || !fronts_listen(server, &addresses, tls, err))
+    if (member_is_wanted(settings) ? !start_beside(server, &addresses, err)
+                                   : !start_alone(server, &addresses, err))
         return false;
     server_announce(server);
     *ret_server = TAKE(server);
@@ -723,6 +823,7 @@ void server_free(struct server *server)
     net_listener_free(server->gremlin);
     for (int i = 0; i < MONGO_FACES; i++)
         net_listener_free(server->mongo[i]);
+    net_listener_free(server->peers);
     net_workers_free(server->workers);
     probes_stop(&server->probes);
     if (server->rest_front)
@@ -734,6 +835,7 @@ void server_free(struct server *server)
     if (server->gremlin_front)
         gremlin_wait(server->gremlin_front);
     net_loops_free(server->loops);
+    net_http_free(server->follower_http);
     net_http_free(server->http);
     net_http_free(server->table_http);
     net_http_free(server->gremlin_http);
@@ -752,6 +854,7 @@ void server_free(struct server *server)
     observer_free(server->observer); /* whose audit writes to the store */
     store_close(server->store);
     nodes_close(server->nodes);
+    server_peering_leave(server);
     certificate_free(server->certificate);
     mutex_done(&server->keys_lock);
     mutex_done(&server->snapshots_lock);
@@ -767,8 +870,7 @@ static bool certificate_reload(struct server *server, struct error *err)
 {
     CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
 
-    if (!certificate_load(server->certificate, nodes_directory(server->nodes), clock_wall_ms(),
-                          &tls, err))
+    if (!server_certificate_load(server, &tls, err))
         return false;
     if (server->rest)
         net_listener_set_tls(server->rest, tls);
@@ -787,7 +889,8 @@ static void reload(struct server *server)
     struct error err;
 
     notify_manager("RELOADING=1");
-    observer_reopen(server->observer);
+    if (server->observer)
+        observer_reopen(server->observer);
     if (certificate_reload(server, &err))
         log_event(server->log, LOG_INFO, "certificate read again");
     else
@@ -825,36 +928,44 @@ bool server_restarts(const struct server *server)
 bool server_run(struct server *server)
 {
     sigset_t set = stop_and_reload();
+    int64_t drain_ms = server->settings->server_drain_ms;
     bool drained = true;
     int number;
 
+    if (server->member)
+        sigaddset(&set, SERVER_SIGNAL_TURNED);
     notify_manager("READY=1");
     while ((number = sigwaitinfo(&set, NULL)) != SIGTERM && number != SIGINT)
         if (number == SIGHUP)
             reload(server);
+        else if (number == SERVER_SIGNAL_TURNED && !server_peering_turn(server))
+            break;
+    if (server_peering_is_fenced(server))
+        drain_ms = MIN(drain_ms, (int64_t)FENCED_DRAIN_MS);
 
     if (atomic_load(&server->restarts)) {
         notify_manager("RELOADING=1");
         log_event(server->log, LOG_WARNING, "stopping to begin again");
     } else {
         notify_manager("STOPPING=1");
-        log_event(server->log, LOG_INFO, "stopping", LOG_TEXT("signal", sigabbrev_np(number)));
+        log_event(server->log, LOG_INFO, "stopping",
+                  LOG_TEXT("signal", number > 0 ? sigabbrev_np(number) : "none"));
         second_signal_ends();
     }
     if (server->mongo_front)
         mongo_stop(server->mongo_front);
     if (server->rest)
-        drained = net_listener_drain(server->rest, server->settings->server_drain_ms);
+        drained = net_listener_drain(server->rest, drain_ms);
     if (server->table)
-        drained = net_listener_drain(server->table, server->settings->server_drain_ms) && drained;
+        drained = net_listener_drain(server->table, drain_ms) && drained;
     if (server->gremlin)
-        drained = net_listener_drain(server->gremlin, server->settings->server_drain_ms) && drained;
+        drained = net_listener_drain(server->gremlin, drain_ms) && drained;
     for (int i = 0; i < MONGO_FACES; i++)
         if (server->mongo[i])
-            drained =
-                net_listener_drain(server->mongo[i], server->settings->server_drain_ms) && drained;
+            drained = net_listener_drain(server->mongo[i], drain_ms) && drained;
+    if (server->peers)
+        drained = net_listener_drain(server->peers, drain_ms) && drained;
     if (!drained)
-        log_event(server->log, LOG_WARNING, "requests were cut off",
-                  LOG_INT("drain_ms", server->settings->server_drain_ms));
+        log_event(server->log, LOG_WARNING, "requests were cut off", LOG_INT("drain_ms", drain_ms));
     return drained;
 }

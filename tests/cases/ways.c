@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "document/json.h"
+#include "front/rest/sql/ranking_run.h"
 #include "front/rest/sql/rebind.h"
 #include "query/value/value.h"
 #include "support/space.h"
@@ -278,10 +279,18 @@ void ways_free(struct ways *ways)
 /* --- Page by page ------------------------------------------------------------------------------
  */
 
+static bool container_page(void *self UNUSED, const struct query_plan *plan,
+                           const struct query_request *request, struct query_page *ret_page,
+                           struct error *err)
+{
+    return query_run(plan, request, ret_page, err);
+}
+
 static bool run_pages(struct ways *ways, enum way way, const struct script_case *test,
-                      const struct query_plan *plan, struct collection *collection,
+                      const struct sql_ranking_run *ranking, struct collection *collection,
                       struct error *err)
 {
+    const struct query_plan *plan = &ranking->prepared->plan;
     struct arena *arena = collection->arena;
     struct slice *documents = documents_of(test->world, arena);
     struct query_request request = {.container = rid_of_container(1, 2),
@@ -298,11 +307,13 @@ static bool run_pages(struct ways *ways, enum way way, const struct script_case 
         size_t before = collection->rows.count;
         bool done;
 
-        request.is_short = way == WAY_SHORT && i == 0 && query_plan_is_short(plan);
+        request.is_short =
+            way == WAY_SHORT && i == 0 && query_plan_is_short(plan) && !ranking->prepared->ranking;
         done = way == WAY_DOCUMENTS
                    ? query_run_documents(plan, documents, test->world->document_count, &request,
                                          &page, err)
-                   : query_run(plan, &request, &page, err);
+               : ranking->prepared->ranking ? sql_ranking_page(ranking, &request, &page, err)
+                                            : query_run(plan, &request, &page, err);
         if (!done && request.is_short && err->code == ERROR_COLD) {
             request.is_short = false;
             collection->rows.count = before;
@@ -404,9 +415,11 @@ bool ways_run(struct ways *ways, enum way way, const struct script_case *test, s
               struct sql_rows *ret_rows, struct sql_error *ret_error, struct error *err)
 {
     struct collection collection = {.arena = arena};
-    struct sql_compile_options options = {0};
+    struct sql_compile_options options = {.ranks = true};
     struct slice parameters = SLICE_NONE;
     struct sql_prepared prepared;
+    struct sql_ranking_run ranking = {
+        .prepared = &prepared, .options = &options, .whole = true, .head = {container_page, NULL}};
 
     if (test->parameters.len)
         parameters = ways_json(test->parameters, arena).document;
@@ -418,10 +431,11 @@ bool ways_run(struct ways *ways, enum way way, const struct script_case *test, s
         return false;
     if (way == WAY_REBOUND)
         rebind(test, parameters, &options, arena, &prepared);
+    ranking.parameters = parameters;
     if (way == WAY_SUBQUERY && (prepared.plan.rest || prepared.plan.order_defined))
         way = WAY_DOCUMENTS; /* stages, and orders by vectors, are no part of a subquery */
     if (way == WAY_SUBQUERY ? !run_subquery(test, &prepared.plan, &collection, err)
-                            : !run_pages(ways, way, test, &prepared.plan, &collection, err))
+                            : !run_pages(ways, way, test, &ranking, &collection, err))
         return false;
     *ret_rows = collection.rows;
     return true;

@@ -73,7 +73,7 @@ test('what cannot be an index is refused with the code and words of MongoDB', as
   await refused({ key: { x: 'hashed', y: 'hashed' } }, 31303, /maximum of one/);
   await refused({ key: { _id: 1 }, sparse: true }, 197, /'sparse' is not valid for an _id index/);
   await refused({ key: Object.fromEntries([...Array(33).keys()].map((i) => [`f${i}`, 1])) }, 13103, /too many compound keys/);
-  await refused({ key: { x: 'text' } }, 238, /text indexes are not offered yet/);
+  await refused({ key: { x: 1, y: 'text' } }, 238, /text indexes with other keys before or behind are not offered yet/);
   await refused({ key: { x: 'geoHaystack' } }, 238, /geoHaystack indexes are not offered yet/);
   await refused({ key: { b: 1 }, name: 'a' }, 86, /same name as the requested index/);
   await refused({ key: { a: 1 }, name: 'b' }, 85, /already exists with a different name: a/);

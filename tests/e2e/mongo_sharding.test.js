@@ -442,6 +442,7 @@ test('$listSampledQueries shows what was sampled, to its own account', async (t)
   await orders.findOne({ _id: 1 });
   await orders.aggregate([{ $match: { n: 2 } }, { $group: { _id: null } }]).toArray();
   await orders.updateMany({ n: 1 }, { $set: { seen: true } });
+  await orders.updateOne({ _id: 2 }, { $set: { seen: true } });
   await orders.deleteOne({ n: 7 });
   await orders.distinct('n', { n: 2 });
   await orders.insertOne({ _id: 3 });
@@ -455,7 +456,7 @@ test('$listSampledQueries shows what was sampled, to its own account', async (t)
     assert.ok(expireAt > new Date());
   }
   assert.deepEqual(list.map(({ cmdName, cmd: { filter } }) => [cmdName, filter]), [['find', { n: { $gt: 1 } }], ['find', { _id: 1 }], ['aggregate', { n: 2 }],
-    ['update', { n: 1 }], ['delete', { n: 7 }], ['distinct', { n: 2 }]]);
+    ['update', { n: 1 }], ['update', { _id: 2 }], ['delete', { n: 7 }], ['distinct', { n: 2 }]]);
   assert.deepEqual(list[0].cmd.collation, { locale: 'fr' });
   assert.equal((await sampled()).length, list.length);
   assert.deepEqual(await sampled({ namespace: 'shop.others' }), []);

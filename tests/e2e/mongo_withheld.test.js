@@ -24,12 +24,11 @@ async function listed(server) {
   return json.databases.find(({ id }) => id === 'shop').containers.map(({ id }) => id).sort();
 }
 
-// What the client still waits for is over as well: left to itself it would look for the server for as long as it may.
+// What the client has open is gone with its server. Left to itself it would look for that for as long as it may, to abort what it began.
 async function killed({ server, client }) {
-  const noticed = new Promise((resolve) => client.on('serverDescriptionChanged', ({ newDescription }) => newDescription.type === 'Unknown' && resolve()));
   server.process.kill('SIGKILL');
   await server.ended;
-  await noticed;
+  client.s.activeSessions.clear();
   await client.close();
 }
 

@@ -104,6 +104,8 @@ static void policy_init(struct test_space *test, const struct test_space_options
                                  &test->definition.policy, &err),
               &err);
     test->definition.policy = index_policy_with_cells(test->definition.policy, test->arena);
+    test->definition.policy =
+        index_policy_with_terms(test->definition.policy, SLICE_NONE, test->arena);
     vectors_init(test, options);
 }
 

@@ -26,6 +26,7 @@ bool pg_settings_init(struct pg_settings *settings, struct slice url,
     settings->url = slice_to_text(buf_slice(&plain));
     explicit_bzero(plain.data, plain.len);
     settings->accept_loss = options->accept_loss;
+    settings->claim = options->claim;
     settings->standby = options->standby;
     settings->beats = options->beats;
     settings->log = options->log;
@@ -341,6 +342,7 @@ static void driver_interrupt(struct engine *base, bool on)
 
 const struct engine_driver engine_driver_postgresql = {
     .scheme = "postgresql",
+    .members = &pg_members,
     .open = driver_open,
     .close = driver_close,
     .cluster_join = pg_cluster_join,

@@ -25,6 +25,7 @@
 
 enum {
     PG_FORMAT = 1,                  /* of the tables; node.format */
+    PG_FORMAT_SHARED = 2,           /* of a node that servers share: members.c */
     PG_SERVER_MIN = 130000,         /* as PQserverVersion counts */
     PG_HEAD = 2048,                 /* longest piece of a key in one index entry */
     PG_STATEMENTS_MAX = 128,        /* prepared per connection */
@@ -45,6 +46,7 @@ struct pg_primary;
 struct pg_settings {
     char *url;                  /* owned; with the password, without options of ours */
     struct slice name;          /* owned; without the password */
+    struct engine_claim claim;  /* of a node that servers share */
     bool accept_loss;           /* opens a node that has lost acknowledged writes */
     bool replicated;            /* required: without a synchronous standby nothing is written */
     uint32_t standby;           /* the nth host alone, as a standby; 0: the node itself */
@@ -447,11 +449,26 @@ void pg_owner_heal(struct pg_owner *owner);
 /* Goes over to the primary of the newest timeline, if that is another. */
 NODISCARD bool pg_owner_follow(struct pg_owner *owner, int64_t deadline_ms, struct error *err);
 
+/* --- members.c ------------------------------------------------------------------------------- */
+
+extern const struct engine_members_driver pg_members;
+
+/* "orrs": the first half of the advisory lock that a server's session has, and "orry", 1: those of
+ * the one that owns. */
+#define PG_LOCK_MEMBER "1869771379"
+#define PG_LOCK_OWNER "1869771385, 1"
+/* Is there a session that has the lock of these two halves? */
+#define PG_LOCK_IS_HELD(keys)                                                                      \
+    "EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted"                   \
+    " AND (l.classid::bigint, l.objid::bigint) = (" keys ")"                                       \
+    " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+
 /* --- schema.c -------------------------------------------------------------------------------- */
 
 /* What opening finds out. */
 struct pg_node {
     char id[37];
+    uint64_t format;
     uint64_t epoch, sequence;
     uint64_t beat;
     bool fsync; /* off: the server promises nothing over a power failure */
@@ -462,6 +479,15 @@ struct pg_node {
  * the ownership. ERROR_STORE_IN_USE, _FOREIGN, _VERSION, _LOST. */
 NODISCARD bool pg_schema_open(struct pg_connection *connection, const struct pg_settings *settings,
                               struct pg_node *ret_node, struct error *err);
+
+/* Makes the node one that servers share, if it is not yet. ERROR_STORE_IN_USE: a process that works
+ * alone has it. Else as pg_schema_open. */
+NODISCARD bool pg_schema_share(struct pg_connection *connection, const struct pg_settings *settings,
+                               struct error *err);
+
+/* Ends the session that the owner row names, if it holds the node and waits for its client or for a
+ * lock. */
+NODISCARD bool pg_schema_predecessor_end(struct pg_connection *connection, struct error *err);
 
 /* The ownership of this process's epoch again, on a new connection: waits for the lock up to
  * deadline_ms, ending the session that was ours before. ret_sequence is what is committed.

@@ -13,13 +13,19 @@
  * Ownership is a session-level advisory lock, which the server releases when the session ends
  * however it ends, and the epoch of the owner row, which tells a process that lost its session
  * whether somebody else has been there since. The lock keeps a second process out; the epoch keeps
- * the first one out once a second got in. */
+ * the first one out once a second got in.
+ *
+ * Where servers share the node (format 2) there are also:
+ *
+ *     server      a row for each of them: where it is reached, and a beat
+ *     owner       + member, term: which of them owns, by which claim of the root
+ *
+ * Then the second does not wait for the lock: it raises the epoch, and ends the session. */
 #include "engine/pg/pg_private.h"
 
 #include <unistd.h>
 
-/* "orry" and a 1: the two halves of the advisory lock. */
-#define LOCK_KEYS "1869771385, 1"
+#define LOCK_KEYS PG_LOCK_OWNER
 
 enum {
     LOCK_POLL_MS = 20,
@@ -68,6 +74,25 @@ static const char *const tables_later_sql[] = {
     " noticed timestamptz PRIMARY KEY DEFAULT clock_timestamp(),"
     " acknowledged bigint NOT NULL, found bigint NOT NULL, timeline bigint NOT NULL,"
     " accepted timestamptz)",
+};
+
+/* Format 2: servers share the node (members.c). Releases that know format 1 alone refuse it: they
+ * would take the node between two owners. */
+static const char *const tables_shared_sql[] = {
+    "CREATE SEQUENCE IF NOT EXISTS orrery.incarnation",
+
+    "CREATE TABLE IF NOT EXISTS orrery.server ("
+    " name text PRIMARY KEY, incarnation bigint NOT NULL UNIQUE,"
+    " address text NOT NULL, endpoint text NOT NULL, region text NOT NULL, release text NOT NULL,"
+    " draining boolean NOT NULL DEFAULT false, beat bigint NOT NULL DEFAULT 0)"
+    " WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000,"
+    " autovacuum_vacuum_scale_factor = 0)",
+
+    "ALTER TABLE orrery.owner ADD COLUMN IF NOT EXISTS member bigint",
+
+    "ALTER TABLE orrery.owner ADD COLUMN IF NOT EXISTS term bigint NOT NULL DEFAULT 0",
+
+    "UPDATE orrery.node SET format = 2",
 };
 
 /* --- The lock -------------------------------------------------------------------------------- */
@@ -248,10 +273,11 @@ static bool node_read(struct pg_connection *connection, struct pg_node *node, st
         return error_set(err, ERROR_STORE_FOREIGN, "the table orrery.node has %d rows, not one",
                          PQntuples(row));
     format = pg_field_uint64(row, 0, 0);
-    if (format == 0 || format > PG_FORMAT)
+    if (format == 0 || format > PG_FORMAT_SHARED)
         return error_set(err, ERROR_STORE_VERSION,
                          "the node has format %llu; this version knows up to %d",
-                         (unsigned long long)format, PG_FORMAT);
+                         (unsigned long long)format, PG_FORMAT_SHARED);
+    node->format = format;
     id = pg_field(row, 0, 1);
     if (id.len != sizeof node->id - 1)
         return error_set(err, ERROR_STORE_CORRUPT, "the node's id \"%.*s\" is none", SLICE_ARG(id));
@@ -275,6 +301,33 @@ static bool beat_read(struct pg_connection *connection, struct pg_node *node, st
 
 /* --- Ownership ------------------------------------------------------------------------------- */
 
+/* A server that works alone would be an owner that the others do not know of. */
+static bool members_check(struct pg_connection *connection, const struct pg_node *node,
+                          struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0};
+
+    if (node->format < PG_FORMAT_SHARED)
+        return true;
+    if (!pg_query(connection,
+                  "SELECT name FROM orrery.server s WHERE " PG_LOCK_IS_HELD(
+                      PG_LOCK_MEMBER ", s.incarnation & 2147483647") " ORDER BY name LIMIT 1",
+                  NULL, 0, &answer, err))
+        return false;
+    return PQntuples(answer.results[0]) == 0 ||
+           error_set(err, ERROR_STORE_IN_USE,
+                     "server \"%.*s\" shares the node with others: start this one with "
+                     "servers.listen, or stop those",
+                     SLICE_ARG(pg_field(answer.results[0], 0, 0)));
+}
+
+static void host_name(char host[HOST_SIZE])
+{
+    if (gethostname(host, HOST_SIZE - 1) != 0)
+        snprintf(host, HOST_SIZE, "unknown");
+    host[HOST_SIZE - 1] = '\0';
+}
+
 static bool owner_take(struct pg_connection *connection, struct pg_node *node, struct error *err)
 {
     CLEANUP(pg_answer_done) struct pg_answer answer = {0};
@@ -282,13 +335,17 @@ static bool owner_take(struct pg_connection *connection, struct pg_node *node, s
     struct pg_number pid;
     struct pg_param params[2];
 
-    if (gethostname(host, sizeof host - 1) != 0)
-        snprintf(host, sizeof host, "unknown");
+    host_name(host);
     params[0] = pg_text(host);
     params[1] = pg_number(&pid, (uint64_t)getpid());
-    if (!pg_query(connection,
-                  "UPDATE orrery.owner SET epoch = epoch + 1, host = $1, pid = $2::bigint,"
-                  " backend = pg_backend_pid(), since = now() RETURNING epoch, sequence",
+    if (!members_check(connection, node, err) ||
+        !pg_query(connection,
+                  node->format < PG_FORMAT_SHARED
+                      ? "UPDATE orrery.owner SET epoch = epoch + 1, host = $1, pid = $2::bigint,"
+                        " backend = pg_backend_pid(), since = now() RETURNING epoch, sequence"
+                      : "UPDATE orrery.owner SET epoch = epoch + 1, host = $1, pid = $2::bigint,"
+                        " backend = pg_backend_pid(), since = now(), member = NULL"
+                        " RETURNING epoch, sequence",
                   params, ARRAY_LEN(params), &answer, err))
         return false;
     if (PQntuples(answer.results[0]) != 1)
@@ -298,8 +355,9 @@ static bool owner_take(struct pg_connection *connection, struct pg_node *node, s
     return true;
 }
 
-bool pg_schema_open(struct pg_connection *connection, const struct pg_settings *settings,
-                    struct pg_node *ret_node, struct error *err)
+/* Locks the node and makes what it lacks. */
+static bool tables_ensure(struct pg_connection *connection, const struct pg_settings *settings,
+                          struct pg_node *node, struct error *err)
 {
     enum schema_state state;
 
@@ -315,9 +373,102 @@ bool pg_schema_open(struct pg_connection *connection, const struct pg_settings *
         return false;
     if (state == SCHEMA_NONE && !tables_create(connection, settings, err))
         return false;
-    if (!node_read(connection, ret_node, err) || !tables_complete(connection, settings, err) ||
-        !beat_read(connection, ret_node, err) ||
-        !losses_read(connection, settings, ret_node, err) || !owner_take(connection, ret_node, err))
+    return node_read(connection, node, err) && tables_complete(connection, settings, err);
+}
+
+static bool is_shared(struct pg_connection *connection, bool *ret_shared, struct error *err)
+{
+    enum schema_state state;
+    struct pg_node node = {0};
+
+    *ret_shared = false;
+    if (!schema_look(connection, &state, err))
+        return false;
+    if (state == SCHEMA_OURS && !node_read(connection, &node, err))
+        return false;
+    *ret_shared = node.format == PG_FORMAT_SHARED;
+    return true;
+}
+
+bool pg_schema_share(struct pg_connection *connection, const struct pg_settings *settings,
+                     struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0}, unlocked = {0};
+    struct pg_node node = {0};
+    bool shared;
+
+    if (!is_shared(connection, &shared, err))
+        return false;
+    if (shared)
+        return true;
+    if (!tables_ensure(connection, settings, &node, err))
+        return false;
+    if (node.format < PG_FORMAT_SHARED) {
+        pg_send(connection, "BEGIN", NULL, 0);
+        for (size_t i = 0; i < ARRAY_LEN(tables_shared_sql); i++)
+            pg_send(connection, tables_shared_sql[i], NULL, 0);
+        pg_send(connection, "COMMIT", NULL, 0);
+        if (!pg_run(connection, settings->statement_ms_max, &answer, err)) {
+            pg_rollback(connection);
+            return error_prefix(err, "sharing the schema \"orrery\"");
+        }
+    }
+    return pg_query(connection, "SELECT pg_advisory_unlock(" LOCK_KEYS ")", NULL, 0, &unlocked,
+                    err);
+}
+
+/* The server that owns the root takes the node, whoever had it: first its transactions are fenced
+ * out, by the epoch, then its session is ended and the lock taken. One of a later term is not taken
+ * from, nor a process that works alone. */
+static bool claim_take(struct pg_connection *connection, const struct pg_settings *settings,
+                       struct pg_node *node, struct error *err)
+{
+    CLEANUP(pg_answer_done) struct pg_answer alone = {0}, answer = {0};
+    char host[HOST_SIZE] = "";
+    struct pg_number numbers[3];
+    struct pg_param params[4] = {pg_number(&numbers[0], settings->claim.member),
+                                 pg_number(&numbers[1], settings->claim.term)};
+
+    host_name(host);
+    params[2] = pg_text(host);
+    params[3] = pg_number(&numbers[2], (uint64_t)getpid());
+    if (!pg_query(connection,
+                  "SELECT member IS NULL AND " PG_LOCK_IS_HELD(LOCK_KEYS) " FROM orrery.owner",
+                  NULL, 0, &alone, err))
+        return false;
+    if (slice_equal(pg_field(alone.results[0], 0, 0), SLICE("t")))
+        return in_use(connection, err);
+    if (!pg_schema_predecessor_end(connection, err) ||
+        !pg_query(connection,
+                  "UPDATE orrery.owner SET epoch = epoch + 1, member = $1::bigint,"
+                  " term = $2::bigint, host = $3, pid = $4::bigint, since = now()"
+                  " WHERE term < $2::bigint OR (term = $2::bigint AND member = $1::bigint)"
+                  " RETURNING epoch",
+                  params, ARRAY_LEN(params), &answer, err))
+        return false;
+    if (PQntuples(answer.results[0]) != 1)
+        return error_set(err, ERROR_STORE_IN_USE,
+                         "another server owns the node since (this one is of term %llu)",
+                         (unsigned long long)settings->claim.term);
+    node->epoch = pg_field_uint64(answer.results[0], 0, 0);
+    return pg_schema_reclaim(connection, node->epoch,
+                             clock_monotonic_ms() + settings->connect_ms_max, &node->sequence, err);
+}
+
+bool pg_schema_open(struct pg_connection *connection, const struct pg_settings *settings,
+                    struct pg_node *ret_node, struct error *err)
+{
+    bool shared = settings->claim.member != 0;
+
+    if (shared ? !pg_schema_share(connection, settings, err) ||
+                     !node_read(connection, ret_node, err) ||
+                     !tables_complete(connection, settings, err)
+               : !tables_ensure(connection, settings, ret_node, err))
+        return false;
+    if (!beat_read(connection, ret_node, err) ||
+        !losses_read(connection, settings, ret_node, err) ||
+        !(shared ? claim_take(connection, settings, ret_node, err)
+                 : owner_take(connection, ret_node, err)))
         return false;
     return !pg_connection_was_alone(connection) ||
            error_set(err, ERROR_STORE_UNAVAILABLE, "the wait for a standby was cancelled");
@@ -343,7 +494,7 @@ static bool owner_read(struct pg_connection *connection, uint64_t epoch, uint64_
  * have been there without raising the epoch. Only one that waits for its client or a lock: one that
  * waits for a standby would show everybody what only the primary has, and whatever else it does it
  * soon ends by itself. */
-static bool predecessor_end(struct pg_connection *connection, struct error *err)
+bool pg_schema_predecessor_end(struct pg_connection *connection, struct error *err)
 {
     CLEANUP(pg_answer_done) struct pg_answer answer = {0};
 
@@ -376,7 +527,7 @@ bool pg_schema_reclaim(struct pg_connection *connection, uint64_t epoch, int64_t
             return false;
         if (locked)
             break;
-        if (!predecessor_end(connection, err))
+        if (!pg_schema_predecessor_end(connection, err))
             return false;
         if (clock_monotonic_ms() >= deadline_ms)
             return error_set(err, ERROR_STORE_UNAVAILABLE,

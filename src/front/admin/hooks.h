@@ -35,6 +35,12 @@ struct admin_hooks {
     bool (*snapshot_drop)(void *context, struct slice name, struct error *err);
     bool (*snapshot_reset)(void *context, struct slice name, struct error *err);
 
+    /* The servers that share the nodes: appends them as a JSON array; says that one is to own
+     * nothing, or may again; forgets one that is gone. */
+    bool (*servers)(void *context, struct buf *out, struct error *err);
+    bool (*server_drain)(void *context, struct slice name, bool on, struct error *err);
+    bool (*server_forget)(void *context, struct slice name, struct error *err);
+
     /* The default account has other keys from now on: whoever keeps a copy makes it anew. */
     bool (*keys_changed)(void *context, struct error *err);
 };

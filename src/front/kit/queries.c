@@ -50,6 +50,11 @@ size_t front_queries_memory_max(const struct front_queries *queries)
     return queries->limits.memory_bytes_max;
 }
 
+int64_t front_queries_deadline_ms(const struct front_queries *queries)
+{
+    return queries->limits.deadline_ms;
+}
+
 struct query_spill *front_queries_spill(const struct front_queries *queries)
 {
     return queries->spill;

@@ -31,6 +31,7 @@ CLEANUP_FN(struct front_queries *, front_queries_free)
 
 /* Of one query, for what does not run by front_query_run. */
 size_t front_queries_memory_max(const struct front_queries *queries);
+int64_t front_queries_deadline_ms(const struct front_queries *queries); /* from its beginning */
 struct query_spill *front_queries_spill(const struct front_queries *queries); /* borrowed */
 
 /* May a loop try a query of this kind (a hash)? Those that turned out to be for workers are not

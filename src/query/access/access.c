@@ -524,6 +524,12 @@ static void missing_find(struct choosing *c, struct query_access *access)
             condition->path.segments[0].name.len && condition->path.segments[0].name.data[0] != '_')
             missing[access->missing_count++] = *condition;
     }
+    for (size_t i = 0; i < c->conditions->part_count; i++) {
+        const struct query_condition *part = &c->conditions->parts[i];
+
+        if (part->words && !part->words->index.data && !query_text_at(c->space, &part->path))
+            access->search_missing = &part->path;
+    }
 }
 
 static bool is_value(const struct query_condition *condition)
@@ -643,9 +649,13 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
                                     .within = wish->within > 0 ? wish->within : INFINITY,
                                     .bounds = spans->request->hint.bounds};
     c.conditions = query_filter_in(filter, query_paths_order(c.space));
-    /* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. */
-    c.targets =
-        query_targets_find(spans->request, query_filter_in(filter, DOCUMENT_ORDER_SQL), arena);
+    /* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. Without a
+     * partition key no filter says anything of one. */
+    c.targets = query_targets_find(spans->request,
+                                   c.space->definition->key.system_key
+                                       ? c.conditions
+                                       : query_filter_in(filter, DOCUMENT_ORDER_SQL),
+                                   arena);
     if (spans->request->scope.kind == QUERY_SCOPE_KEYS && !c.targets.count)
         return error_set(err, ERROR_QUERY_NOT_SUPPORTED,
                          "two suffixes of this base share their hash: name the base in the filter "

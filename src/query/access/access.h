@@ -27,6 +27,11 @@ struct query_targets {
 bool query_definition_is_whole(const struct item_space *space,
                                const struct index_definition *definition);
 
+/* The full-text index that has the terms at a path of all items, those too that an older policy
+ * made the entries of; NULL: none. */
+const struct index_definition *query_text_at(const struct item_space *space,
+                                             const struct document_path *path);
+
 /* From the scope of the request and what the filter says of the partition key, in the bytes of
  * DOCUMENT_ORDER_SQL; of the request nothing but scope and definition is looked at. None: no item
  * can be wanted. */
@@ -108,6 +113,7 @@ struct query_access {
     size_t weighed_count;
     const struct query_condition *missing; /* conditions that no index serves */
     size_t missing_count;
+    const struct document_path *search_missing;    /* of a text without index; NULL: none */
     const struct document_path *order_missing;     /* the path of the order, if it has no index */
     const struct query_condition *const *together; /* what a composite index could serve: values,
                                                       and at most one range, which is the last */

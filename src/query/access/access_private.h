@@ -67,6 +67,10 @@ NODISCARD bool query_region_ranges(const struct query_region *region,
 void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,
                              struct query_index_uses *uses);
 
+/* What full-text indexes offer. */
+void query_text_uses_find(const struct item_space *space, struct query_filter *filter,
+                          struct query_index_uses *uses);
+
 struct query_index_use *query_index_use_add(struct query_index_uses *uses, struct arena *arena);
 
 const struct query_conditions *query_filter_in(struct query_filter *filter,

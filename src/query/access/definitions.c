@@ -22,11 +22,11 @@
 #include "partition/counters.h"
 #include "partition/layout.h"
 
-#include <math.h>
-
 enum { COUNTS_MAX = 1024 };
 
 #define ARRAYS_ANYWHERE UINT64_MAX
+#define EARTH_HALF_M 20e6 /* of the Earth next to nothing is further away */
+#define PLANE_FAR 1e12
 
 /* --- Where arrays are ------------------------------------------------------------------------- */
 
@@ -409,9 +409,10 @@ static void prefix_take(struct using *u, size_t part, struct slice key)
 static bool is_everywhere(const struct query_filter *filter,
                           const struct query_condition *condition)
 {
-    double far = condition->region->distance;
+    const struct query_region *region = condition->region;
+    double far = region->ordered ? MIN(region->distance, filter->within) : region->distance;
 
-    return !isfinite(condition->region->ordered ? MIN(far, filter->within) : far);
+    return !(far < (region->rules.surface == SEARCH_EARTH ? EARTH_HALF_M : PLANE_FAR));
 }
 
 /* Binds a part that has cells, by a region. */

@@ -411,6 +411,7 @@ void query_index_uses_find(const struct item_space *space, struct query_filter *
     composites_use(space, filter, uses);
     query_definition_uses_find(space, filter, uses);
     query_spatial_uses_find(space, filter, uses);
+    query_text_uses_find(space, filter, uses);
     unions_find(space, conditions, uses, filter->arena);
 }
 

@@ -245,7 +245,7 @@ static struct pins pins_of_condition(struct search *search, const struct query_c
         return pins;
     }
     if (!component_of(search->definition, condition, &component) || condition->region ||
-        (!condition->points && !search->ordered))
+        condition->words || (!condition->points && !search->ordered))
         return pins_any(search);
     if (count > PINS_MAX) {
         search->given_up = true;

@@ -44,10 +44,12 @@ static const struct query_implied *call_imply(const struct query_expression *exp
                                               const struct query_implying *implying, bool truth)
 {
     const struct query_function *function = ((const struct query_call *)expression)->function;
-    struct query_operand operands[ARGUMENTS_INLINE];
+    struct query_operand few[ARGUMENTS_INLINE], *operands = few;
 
-    if (!truth || !function->imply || expression->child_count > ARGUMENTS_INLINE)
+    if (!truth || !function->imply)
         return NULL;
+    if (expression->child_count > ARGUMENTS_INLINE)
+        operands = ARENA_ARRAY(implying->arena, struct query_operand, expression->child_count);
     for (size_t i = 0; i < expression->child_count; i++)
         operands[i] = query_operand_of(implying, expression->children[i]);
     return function->imply(operands, expression->child_count, implying);

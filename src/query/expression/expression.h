@@ -92,10 +92,12 @@ struct query_build {
     enum document_order order;  /* the same */
     struct query_breath breath; /* taken now and then */
     size_t nodes;
-    uint64_t fold_work; /* of computing constant subtrees, so far */
-    size_t fold_bytes;  /* of what they came to */
-    const char *script; /* by which word of the language it calls functions of users, where that
-                           is for the front to know; NULL: by none so far */
+    uint64_t fold_work;   /* of computing constant subtrees, so far */
+    size_t fold_bytes;    /* of what they came to */
+    const char *script;   /* by which word of the language it calls functions of users, where that
+                             is for the front to know; NULL: by none so far */
+    const void *searched; /* what the filter searches for, where scores of that can be asked for:
+                             the front knows; NULL: nothing */
     bool failed;
     struct error error; /* the first */
 };

@@ -1,12 +1,22 @@
-/* Full text: does a text hold a word or phrase, whichever form its words have? A phrase is there
- * where its terms stand next to each other; how texts become terms is the business of
- * search/analyser.h.
+/* Full text: does a text hold a word or phrase, whichever form its words have, and how well does it
+ * fit several? A phrase is there where its terms stand next to each other; how texts become terms
+ * is the business of search/analyser.h.
+ *
+ * Scores are BM25's. What they need of all texts (how many there are, their words, in how many of
+ * them a phrase is) comes as arguments: whoever asks has added it up over the whole container, so a
+ * score does not depend on where an item lies.
  *
  * The first argument is the language, which the container's policy has for the path: compilers put
  * it there (takes_language). */
 #include "query/function/functions_private.h"
 
 #include "search/analyser.h"
+
+#include <math.h>
+
+/* Of BM25, as everybody has them: how soon a word that is there often counts no more, and how much
+ * a long text counts less. */
+static const double SATURATION = 1.2, LENGTH_SHARE = 0.75;
 
 enum {
     BYTES_PER_WORK_SHIFT = 2, /* stems take some hundred nanoseconds */
@@ -20,7 +30,7 @@ struct phrase {
     struct slice terms[TERMS_MAX];
     uint8_t back[TERMS_MAX]; /* how many terms still fit where the one at this place does not */
     size_t count, at;
-    bool found;
+    uint64_t hits; /* how often it was there, none in another */
 };
 
 static struct search_analyser *analyser_of(struct query_context *context, struct slice language)
@@ -43,7 +53,7 @@ static bool phrase_read(struct phrase *phrase, struct slice text, struct search_
     struct slice term;
 
     phrase->count = phrase->at = 0;
-    phrase->found = false;
+    phrase->hits = 0;
     if (!query_work(context, text.len >> BYTES_PER_WORK_SHIFT, err))
         return false;
     while (search_text_next(&words, &term)) {
@@ -67,12 +77,15 @@ static bool phrase_read(struct phrase *phrase, struct slice text, struct search_
 
 static void phrase_take(struct phrase *phrase, struct slice term)
 {
-    if (phrase->found || !phrase->count)
+    if (!phrase->count)
         return;
     while (phrase->at && !slice_equal(term, phrase->terms[phrase->at]))
         phrase->at = phrase->back[phrase->at];
     phrase->at += slice_equal(term, phrase->terms[phrase->at]);
-    phrase->found = phrase->at == phrase->count;
+    if (phrase->at == phrase->count) {
+        phrase->hits++;
+        phrase->at = 0;
+    }
 }
 
 /* Looks for all phrases at once; found as far as that settles the answer. */
@@ -94,8 +107,9 @@ static bool phrases_find(const struct document_value *arguments, size_t count, b
     while (found < (all ? count : 1) && search_text_next(&words, &term)) {
         found = 0;
         for (size_t i = 0; i < count; i++) {
-            phrase_take(&phrases[i], term);
-            found += phrases[i].found;
+            if (!phrases[i].hits)
+                phrase_take(&phrases[i], term);
+            found += phrases[i].hits > 0;
         }
         if (!query_work(context, count - 1, err))
             return false;
@@ -131,12 +145,192 @@ QUERY_FUNCTION(text_contains_any)
     return contains(arguments, count, false, context, ret_value, err);
 }
 
+/* --- What is implied ------------------------------------------------------------------------- */
+
+/* A term of the phrase, the longest, for that is likely to be rare; empty: it has none. */
+static struct slice longest_term(struct slice phrase, struct search_analyser *analyser,
+                                 struct arena *arena)
+{
+    struct search_text words = {analyser, phrase};
+    struct slice longest = SLICE(""), term;
+
+    while (search_text_next(&words, &term))
+        if (term.len > longest.len)
+            longest = arena_copy(arena, term);
+    return longest;
+}
+
+/* Language, path and phrases; of each phrase one term must be there. */
+static const struct query_implied *words_implied(const struct query_operand *operands, size_t count,
+                                                 bool all, const struct query_implying *implying)
+{
+    CLEANUP(search_analyser_free) struct search_analyser *analyser = NULL;
+    struct slice *terms;
+    struct query_words words = {.all = all};
+
+    if (!operands[0].constant || operands[0].constant->type != DOCUMENT_STRING ||
+        !operands[1].is_path || operands[1].elements || operands[1].through ||
+        count - 2 > PHRASES_MAX)
+        return NULL;
+    words.language = operands[0].constant->text;
+    analyser = search_analyser_new(words.language);
+    if (!analyser)
+        return NULL;
+    terms = ARENA_ARRAY(implying->arena, struct slice, count);
+    for (size_t i = 2; i < count; i++) {
+        const struct document_value *phrase = operands[i].constant;
+
+        if (!phrase || phrase->type != DOCUMENT_STRING)
+            return NULL;
+        terms[words.count] = longest_term(phrase->text, analyser, implying->arena);
+        if (!terms[words.count].len && all)
+            return query_implied_never(implying); /* a phrase of nothing is nowhere */
+        words.count += terms[words.count].len > 0;
+    }
+    if (!words.count)
+        return query_implied_never(implying);
+    words.terms = terms;
+    return query_implied_words(implying, &operands[1], &words);
+}
+
+static const struct query_implied *all_implied(const struct query_operand *operands, size_t count,
+                                               const struct query_implying *implying)
+{
+    return words_implied(operands, count, true, implying);
+}
+
+static const struct query_implied *any_implied(const struct query_operand *operands, size_t count,
+                                               const struct query_implying *implying)
+{
+    return words_implied(operands, count, false, implying);
+}
+
+/* --- Scores ---------------------------------------------------------------------------------- */
+
+/* How many terms the text has; what is no text has none. */
+QUERY_FUNCTION(text_words)
+{
+    struct search_text words;
+    struct slice term;
+    int64_t terms = 0;
+
+    if (arguments[0].type != DOCUMENT_STRING || !search_language_is_known(arguments[0].text))
+        return true;
+    if (arguments[1].type == DOCUMENT_STRING) {
+        words = (struct search_text){analyser_of(context, arguments[0].text), arguments[1].text};
+        if (!query_work(context, words.rest.len >> BYTES_PER_WORK_SHIFT, err))
+            return false;
+        while (search_text_next(&words, &term))
+            terms++;
+    }
+    *ret_value = document_int64(terms);
+    return true;
+}
+
+/* What is known of all texts. */
+struct corpus {
+    double texts, words;
+    struct slice hits; /* an array: in how many texts each phrase is */
+};
+
+static bool corpus_read(const struct document_value *arguments, struct corpus *ret_corpus)
+{
+    if (!document_to_double(&arguments[0], &ret_corpus->texts) ||
+        !document_to_double(&arguments[1], &ret_corpus->words) ||
+        arguments[2].type != DOCUMENT_ARRAY)
+        return false;
+    ret_corpus->hits = arguments[2].document;
+    return ret_corpus->texts >= 0 && ret_corpus->words >= 0;
+}
+
+static double weight_of(double texts, double hits)
+{
+    hits = fmin(fmax(hits, 0), texts);
+    return log1p((texts - hits + 0.5) / (hits + 0.5));
+}
+
+static bool phrases_read(struct slice list, struct search_analyser *analyser,
+                         struct query_context *context, struct phrase **ret_phrases,
+                         size_t *ret_count, struct error *err)
+{
+    size_t count = document_count(list), at = 0;
+    struct document_iter iter;
+
+    if (count > PHRASES_MAX)
+        return error_set(err, ERROR_QUERY_LIMIT, "more than %d phrases are looked for",
+                         PHRASES_MAX);
+    *ret_phrases = query_alloc(context, (count + 1) * sizeof **ret_phrases, err);
+    if (!*ret_phrases)
+        return false;
+    document_iter_init(&iter, list);
+    while (document_iter_next(&iter))
+        if (iter.value.type == DOCUMENT_STRING &&
+            !phrase_read(&(*ret_phrases)[at++], iter.value.text, analyser, context, err))
+            return false;
+    *ret_count = at == count ? count : 0; /* what is no text is looked for in vain */
+    return true;
+}
+
+/* The score of one text of so many terms, in which phrases have been counted. */
+static double score_of(const struct phrase *phrases, size_t count, double terms,
+                       const struct corpus *corpus)
+{
+    double mean = corpus->texts > 0 ? corpus->words / corpus->texts : 0, score = 0, hits;
+    struct document_iter iter;
+
+    document_iter_init(&iter, corpus->hits);
+    for (size_t i = 0; i < count && document_iter_next(&iter); i++) {
+        double often = (double)phrases[i].hits;
+
+        if (phrases[i].hits && mean > 0 && document_to_double(&iter.value, &hits))
+            score += weight_of(corpus->texts, hits) * often * (SATURATION + 1) /
+                     (often + SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * terms / mean));
+    }
+    return score;
+}
+
+/* language, text, [phrase, ...], texts, words, [hits, ...] */
+QUERY_FUNCTION(text_score)
+{
+    struct search_analyser *analyser;
+    struct search_text words;
+    struct phrase *phrases = NULL;
+    struct corpus corpus;
+    struct slice term;
+    uint64_t terms = 0;
+    size_t phrase_count = 0;
+
+    if (arguments[0].type != DOCUMENT_STRING || !search_language_is_known(arguments[0].text) ||
+        arguments[2].type != DOCUMENT_ARRAY || !corpus_read(&arguments[3], &corpus))
+        return true;
+    *ret_value = document_double(0);
+    if (arguments[1].type != DOCUMENT_STRING)
+        return true;
+    analyser = analyser_of(context, arguments[0].text);
+    words = (struct search_text){analyser, arguments[1].text};
+    if (!phrases_read(arguments[2].document, analyser, context, &phrases, &phrase_count, err) ||
+        !query_work(context, words.rest.len >> BYTES_PER_WORK_SHIFT, err))
+        return false;
+    while (search_text_next(&words, &term)) {
+        terms++;
+        for (size_t i = 0; i < phrase_count; i++)
+            phrase_take(&phrases[i], term);
+        if (!query_work(context, phrase_count, err))
+            return false;
+    }
+    *ret_value = document_double(score_of(phrases, phrase_count, (double)terms, &corpus));
+    return true;
+}
+
 static const struct query_function functions[] = {
-    {"FullTextContains", 3, 3, false, QUERY_STABLE, text_contains_all, .takes_language = true},
+    {"FullTextContains", 3, 3, false, QUERY_STABLE, text_contains_all, all_implied,
+     .takes_language = true},
     {"FullTextContainsAll", 3, QUERY_ARGUMENTS_ANY, false, QUERY_STABLE, text_contains_all,
-     .takes_language = true},
+     all_implied, .takes_language = true},
     {"FullTextContainsAny", 3, QUERY_ARGUMENTS_ANY, false, QUERY_STABLE, text_contains_any,
-     .takes_language = true},
+     any_implied, .takes_language = true},
+    {"_FullTextScore", 6, 6, true, QUERY_STABLE, text_score, .takes_language = true},
+    {"_FullTextWordCount", 2, 2, true, QUERY_STABLE, text_words, .takes_language = true},
 };
 
 const struct query_function_family query_functions_text = {functions, ARRAY_LEN(functions)};

@@ -288,6 +288,11 @@ static void put_advice(struct buf *buf, const struct query_run_state *run,
         put_path(&a, SLICE("path"), &access->missing[i].path);
         advice_end(&a, begin, "an index on", run->matched);
     }
+    if (access->search_missing) {
+        begin = advice_begin(&a, "fullText");
+        put_path(&a, SLICE("searched"), access->search_missing);
+        advice_end(&a, begin, "a full-text index on", run->matched);
+    }
     if (access->order_missing) {
         begin = advice_begin(&a, "order");
         put_path(&a, SLICE("path"), access->order_missing);

@@ -123,13 +123,15 @@ static bool joined_rows_take(struct query_run_state *run, query_row_taker taker,
     return true;
 }
 
-/* What it takes to find the entries of an item again; figures are covered by cells for it. */
+/* What it takes to find the entries of an item again; figures are covered by cells for it, and
+ * texts read. */
 static uint64_t entries_work(const struct query_run_state *run)
 {
-    enum { ENTRIES_WORK = 16, SPATIAL_BYTE_WORK = 2 };
+    enum { ENTRIES_WORK = 16, SEARCH_BYTE_WORK = 2 };
+    const struct index_definition *definition = run->access.index->definition;
 
-    return ENTRIES_WORK + (run->access.index->definition->spatial
-                               ? SPATIAL_BYTE_WORK * run->hit->item.document.len
+    return ENTRIES_WORK + (definition->spatial || definition->language.len || definition->text
+                               ? SEARCH_BYTE_WORK * run->hit->item.document.len
                                : 0);
 }
 

@@ -237,6 +237,24 @@ const struct query_implied *query_implied_region(const struct query_implying *im
     return implied;
 }
 
+const struct query_implied *query_implied_words(const struct query_implying *implying,
+                                                const struct query_operand *operand,
+                                                const struct query_words *words)
+{
+    struct query_implied *implied;
+    struct query_words *copy;
+
+    if (!operand->is_path)
+        return NULL;
+    implied = condition_new(implying, operand);
+    copy = ARENA_NEW(implying->arena, struct query_words);
+    *copy = *words;
+    implied->condition.words = copy;
+    implied->condition.nested = true;
+    implied->condition.exact = implied->exact = false;
+    return implied;
+}
+
 const struct query_implied *query_implied_whatever(const struct query_implying *implying,
                                                    const struct query_operand *operand)
 {
@@ -336,6 +354,7 @@ static void group_open(const struct query_implying *implying, struct group *grou
     condition->point_count = 0;
     condition->nested = false;
     condition->region = NULL; /* any of several is no single one */
+    condition->words = NULL;
     group->originals = ARENA_ARRAY(implying->arena, const struct query_implied *, group->parts);
     group->parts = 0;
 }

@@ -25,6 +25,16 @@ struct query_region {
     bool ordered; /* the plan is ordered by the distance: it may be looked at piece by piece */
 };
 
+/* Which terms a text has: all of these, or one at least. */
+struct query_words {
+    struct slice
+        index; /* the index besides the policy that has the texts; data NULL: the policy's */
+    struct slice language;
+    const struct slice *terms;
+    size_t count;
+    bool all;
+};
+
 struct query_condition {
     struct document_path path; /* of the item; ends in a scalar */
     struct slice prefix;       /* of its index entries */
@@ -34,7 +44,8 @@ struct query_condition {
     bool present;              /* of that kind: something is there */
     bool wholes;               /* of that kind: objects or arrays are among the points */
     const struct query_region
-        *region; /* it is nested, and a figure that is there; NULL: of values */
+        *region;                     /* it is nested, and a figure that is there; NULL: of values */
+    const struct query_words *words; /* the same, a text; NULL: of values */
     struct query_ranges ranges;
     bool exact;         /* true for every value in the ranges */
     uint64_t conjuncts; /* which parts of the filter it stands for (access/conditions.h) */
@@ -126,6 +137,11 @@ const struct query_implied *query_implied_type(const struct query_implying *impl
 const struct query_implied *query_implied_region(const struct query_implying *implying,
                                                  const struct query_operand *operand,
                                                  const struct query_region *region);
+
+/* A text with these terms, which are borrowed. */
+const struct query_implied *query_implied_words(const struct query_implying *implying,
+                                                const struct query_operand *operand,
+                                                const struct query_words *words);
 
 /* Any value: something is said of the path that no range tells. */
 const struct query_implied *query_implied_whatever(const struct query_implying *implying,

@@ -103,6 +103,43 @@ def claim_indexes_are_made_used_and_dropped(endpoint):
         assert list(books.index_information()) == ["_id_"]
 
 
+def claim_what_is_not_there_is_empty_and_nothing_more(endpoint):
+    with connect(endpoint) as client:
+        database, none = client.nowhere, client.nowhere.none
+        assert list(none.find({"a": 1}).sort("a")) == [] and none.find_one_and_update({"a": 1}, {"$set": {"a": 2}}) is None
+        assert list(none.aggregate([{"$group": {"_id": None, "n": {"$sum": 1}}}])) == []
+        assert none.count_documents({}) == none.estimated_document_count() == 0
+        assert none.distinct("a") == [] and list(none.list_indexes()) == []
+        assert none.update_many({}, {"$set": {"a": 1}}).matched_count == none.delete_many({}).deleted_count == 0
+        assert none.find({"a": 1}).explain()["queryPlanner"]["winningPlan"]["stage"] == "EOF"
+        assert claims.raises(pymongo.errors.OperationFailure, none.rename, "some").code == 26
+        assert claims.raises(pymongo.errors.OperationFailure, database.validate_collection, "none").code == 26
+        assert "nowhere" not in client.list_database_names()
+
+
+def claim_collections_are_read_as_tools_do(endpoint):
+    with connect(endpoint) as client:
+        database = client.dumped
+        database.create_collection("empty")
+        database.many.insert_many([{"_id": i, "bytes": b"x" * i} for i in range(300)])
+        database.many.create_index([("at", pymongo.GEOSPHERE)])
+        assert database.validate_collection("many")["valid"] and database.validate_collection("empty", full=True)["valid"]
+        assert sorted(row["name"] for row in database.list_collections()) == ["empty", "many"]
+        assert len(list(database.many.find({}, no_cursor_timeout=True, batch_size=10).hint([("$natural", 1)]))) == 300
+        assert [row["_id"] for row in database.many.find(batch_size=64).sort("_id", 1)] == list(range(300))
+        assert database.many.index_information()["at_2dsphere"] == {"v": 2, "key": [("at", "2dsphere")], "2dsphereIndexVersion": 3}
+        near = {"at": {"$near": {"$geometry": {"type": "Point", "coordinates": [0, 0]}}}}
+        assert list(database.many.find(near)) == []
+        database.many.update_many({"_id": {"$lt": 5}}, [{"$set": {"at": ["$_id", 0]}}])
+        assert [row["_id"] for row in database.many.find(near).limit(3)] == [0, 1, 2]
+        with client.start_session() as session, session.start_transaction():
+            database.many.update_one({"_id": 4}, {"$set": {"at": [0.5, 0]}}, session=session)
+            assert [row["_id"] for row in database.many.find(near, session=session).limit(3)] == [0, 4, 1]
+            assert [row["_id"] for row in database.many.find(near).limit(3)] == [0, 1, 2]
+            session.abort_transaction()
+        assert list(database.empty.aggregate([{"$facet": {"a": [{"$count": "n"}], "b": []}}])) == [{"a": [], "b": []}]
+
+
 def claim_a_database_is_dropped(endpoint):
     with connect(endpoint) as client:
         client.away.c.insert_one({})

@@ -76,6 +76,36 @@ static void a_text_without_spaces_is_one_short_term(void **state UNUSED)
     assert_false(search_text_next(&words, &term));
 }
 
+static void assert_opened(const char *language, unsigned flags, struct slice text,
+                          const char *expected)
+{
+    CLEANUP(search_analyser_free)
+    struct search_analyser *analyser = search_analyser_open(slice_of_text(language), flags);
+    struct search_text words = {analyser, text};
+    CLEANUP(buf_done) struct buf terms;
+    struct slice term;
+
+    assert_non_null(analyser);
+    buf_init(&terms, 1 << 20);
+    while (search_text_next(&words, &term)) {
+        buf_append_text(&terms, terms.len ? " " : "");
+        buf_append_slice(&terms, term);
+    }
+    assert_slice_equal(buf_slice(&terms), slice_of_text(expected));
+}
+
+static void words_may_keep_their_case_and_lose_their_accents(void **state UNUSED)
+{
+    assert_opened("en", SEARCH_KEEP_CASE, SLICE("The Swimmers swim"), "Swimmer swim");
+    assert_opened("en", SEARCH_DROP_MARKS, SLICE("Café CAFÉS Álto"), "cafe cafe alto");
+    assert_opened("fr", SEARCH_DROP_MARKS, SLICE("été"), "ete");
+    assert_opened("none", 0, SLICE("The swimmers, swimming"), "the swimmers swimming");
+    assert_null(search_analyser_open(SLICE("tlh"), 0));
+    assert_slice_equal(search_language_code(SLICE("German")), SLICE("de"));
+    assert_slice_equal(search_language_code(SLICE("none")), SLICE("none"));
+    assert_null(search_language_code(SLICE("klingon")).data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,6 +114,7 @@ int main(void)
         cmocka_unit_test(characters_of_any_script_are_of_words),
         cmocka_unit_test(languages_that_are_not_known_are_none),
         cmocka_unit_test(a_text_without_spaces_is_one_short_term),
+        cmocka_unit_test(words_may_keep_their_case_and_lose_their_accents),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

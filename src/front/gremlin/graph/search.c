@@ -8,6 +8,8 @@
 
 #include <xxhash.h>
 
+enum { VERTICES_FIRST = 64 /* of a walk over vertices, at once */ };
+
 struct search {
     struct gremlin_found found;
     enum gremlin_element_kind kind;
@@ -19,6 +21,7 @@ struct search {
     const struct query_scope *scopes;
     size_t scope_count, scope_at;
     struct query_entries entries; /* index not NULL: vertices are found by their entries instead */
+    size_t room;                  /* of those: a page has so many */
     struct arena *page_arena;     /* of the continuation */
     struct slice continuation;
     uint64_t missed; /* rows of the last page that were no elements */
@@ -248,12 +251,15 @@ struct keys {
     struct arena *arena;
     struct items_reference *list;
     size_t count, capacity;
+    size_t bytes; /* of their documents */
 };
 
-static void vertex_add(struct search *search, struct slice document)
+static void vertex_add(struct keys *keys, struct slice document)
 {
+    struct search *search = keys->search;
     struct gremlin_value element = GREMLIN_NOTHING;
 
+    keys->bytes += document.len;
     if (tests_hold(search, document))
         element = gremlin_element_of(search->found.graph, document);
     if (!gremlin_is_null(element) && element.type == GREMLIN_VERTEX)
@@ -269,7 +275,7 @@ static bool vertex_take(void *self, const struct query_entry *entry, struct erro
     struct slice id;
 
     if (entry->document.data) { /* an id that does not fit its entry: it was read */
-        vertex_add(keys->search, entry->document);
+        vertex_add(keys, entry->document);
         return true;
     }
     assert(keys->count < keys->capacity);
@@ -284,8 +290,20 @@ static bool vertex_take(void *self, const struct query_entry *entry, struct erro
 static bool vertex_read(void *self, size_t reference UNUSED, struct slice document,
                         struct error *err UNUSED)
 {
-    vertex_add(((struct keys *)self)->search, document);
+    vertex_add(self, document);
     return true;
+}
+
+/* How large they are is known once they are read: pages begin small, and grow to a fourth of the
+ * bytes that those of a plan have at most. */
+static void room_fit(struct search *search, const struct keys *keys)
+{
+    size_t bytes_max = search->found.graph->options.limits.page_bytes / 4;
+
+    if (keys->bytes > bytes_max)
+        search->room = MAX(search->room / 2, (size_t)1);
+    else if (keys->bytes <= bytes_max / 2)
+        search->room = MIN(search->room * 2, (size_t)GREMLIN_CHUNK);
 }
 
 /* A page: entries, and then what they are of in one batch. */
@@ -295,7 +313,7 @@ static bool vertices_next(struct gremlin_found *found, size_t want, struct error
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct keys keys = {.search = search,
                         .arena = arena,
-                        .capacity = want ? MIN(want, (size_t)GREMLIN_CHUNK) : GREMLIN_CHUNK};
+                        .capacity = want ? MIN(want, search->room) : search->room};
     struct gremlin_reading reading = {.entries = &search->entries,
                                       .scope = search->scopes[search->scope_at],
                                       .rows_max = keys.capacity,
@@ -313,6 +331,7 @@ static bool vertices_next(struct gremlin_found *found, size_t want, struct error
     fetch.count = keys.count;
     if (keys.count && !gremlin_graph_fetch(found->graph, &fetch, err))
         return false;
+    room_fit(search, &keys);
     /* where the next page begins outlives the arena of this one */
     arena_free(search->page_arena);
     search->page_arena = TAKE(arena);
@@ -341,6 +360,7 @@ static bool vertices_begin(struct search *search)
         return false;
     search->entries = (struct query_entries){
         .index = index, .ranges = &everything, .range_count = 1, .take = vertex_take};
+    search->room = VERTICES_FIRST;
     search->found.next = vertices_next;
     return true;
 }

@@ -3,6 +3,7 @@
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/explain.h"
 #include "front/mongo/command/geo_index.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/javascript.h"
 #include "front/mongo/command/source.h"
 #include "front/mongo/command/target.h"
@@ -203,6 +204,7 @@ bool mongo_rows_answer(struct mongo_call *call, const struct mongo_rows *rows,
 bool mongo_aggregate(struct mongo_call *call, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
+    CLEANUP(mongo_collection_close) struct mongo_collection searched = {0};
     CLEANUP(mongo_cursor_free) struct mongo_cursor *cursor = NULL;
     struct aggregate aggregate = {0};
     struct mongo_pipeline_options options;
@@ -251,6 +253,11 @@ bool mongo_aggregate(struct mongo_call *call, struct error *err)
     options.variables =
         mongo_cluster_time_variable(mongo_cluster_time_read(&call->mongo->time), &build);
     options.variable_count = 1;
+    if (!alone && !view.depth) {
+        if (!mongo_collection_open(call, &name, &searched, err))
+            return false;
+        options.text = mongo_text_index(&searched);
+    }
     if (!mongo_pipeline_compile(aggregate.pipeline, &options, &build, &pipeline, err) ||
         !mongo_javascript_check(call, build.script, err))
         return false;

@@ -132,6 +132,7 @@ struct mongo_call {
 
     bool left;              /* it waits, or did, and its account is to be taken again */
     bool watches;           /* it reads a change stream */
+    bool looked;            /* it has looked for documents by a query */
     bool repeats;           /* it would have another reply for a client that takes several */
     struct mongo_wait wait; /* of a getMore that waits: until when; zeros: it does not yet */
     struct mongo_fail fail; /* what a test wants to become of it */

@@ -1,6 +1,7 @@
 /* count and distinct. */
 #include "document/order.h"
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/snapshot.h"
 #include "front/mongo/command/view.h"
 #include "query/value/set.h"
@@ -146,6 +147,7 @@ bool mongo_count(struct mongo_call *call, struct error *err)
         reading.filter = count.query;
         reading.collation = count.collation;
         reading.collation_default = collection.terms.collation;
+        reading.text = mongo_text_index(&collection);
         reading.cluster_time = mongo_cluster_time_read(&call->mongo->time);
         reading.hint = count.hint;
         reading.counts = !count.limit;
@@ -320,6 +322,7 @@ static bool distinct_gather(struct mongo_call *call, const struct mongo_namespac
     if (!mongo_collection_exists(&collection))
         return true;
     reading.collation_default = collection.terms.collation;
+    reading.text = mongo_text_index(&collection);
     if (!mongo_reading_prepare(call, &reading, call->arena, err))
         return false;
     gathering->collator = reading.collator;

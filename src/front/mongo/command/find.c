@@ -3,6 +3,7 @@
 #include "front/mongo/command/arguments.h"
 #include "front/mongo/command/cursor.h"
 #include "front/mongo/command/filter.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/shape.h"
 #include "front/mongo/command/told.h"
 #include "front/mongo/command/view.h"
@@ -178,6 +179,7 @@ static bool find_many(struct mongo_call *call, const struct mongo_collection *co
     reading->sort = document_copy(cursor->arena, find->sort);
     reading->collation = document_copy(cursor->arena, find->collation);
     reading->collation_default = collection->terms.collation;
+    reading->text = mongo_text_index(collection);
     reading->let = document_copy(cursor->arena, find->let);
     reading->cluster_time = mongo_cluster_time_read(&call->mongo->time);
     if (is_value(&find->hint))

@@ -86,6 +86,20 @@ static const struct document_collator *id_collator(const struct definition_field
     return index ? index->collator : NULL;
 }
 
+const struct index_definition *mongo_text_index(const struct mongo_collection *collection)
+{
+    const struct definition_fields *fields;
+
+    if (!collection->container)
+        return NULL;
+    fields = fields_of(collection);
+    for (size_t i = 0; i < fields->index_count; i++)
+        if (fields->indexes[i]->text && fields->indexes[i]->state == INDEX_READY &&
+            !fields->indexes[i]->hidden)
+            return fields->indexes[i];
+    return NULL;
+}
+
 int32_t mongo_index_count(const struct mongo_collection *collection)
 {
     const struct definition_fields *fields;

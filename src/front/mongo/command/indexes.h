@@ -7,6 +7,9 @@
 struct slice *mongo_indexes_shown(struct mongo_call *call,
                                   const struct mongo_collection *collection, size_t *ret_count);
 
+/* Its text index, that $text searches; NULL: it has none. Borrowed while the collection is open. */
+const struct index_definition *mongo_text_index(const struct mongo_collection *collection);
+
 /* How many those are; 0 where there is no collection. */
 int32_t mongo_index_count(const struct mongo_collection *collection);
 

@@ -1,5 +1,6 @@
 /* findAndModify: one statement, and the document before or after it. */
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/item.h"
 #include "front/mongo/command/javascript.h"
 #include "front/mongo/command/statement.h"
@@ -131,6 +132,7 @@ bool mongo_find_and_modify(struct mongo_call *call, struct error *err)
                     .sort = asked.sort,
                     .collation = asked.collation,
                     .collation_default = writing.collection.terms.collation,
+                    .text = mongo_text_index(&writing.collection),
                     .hint = asked.hint,
                     .let = asked.let,
                     .limit = UINT64_MAX},

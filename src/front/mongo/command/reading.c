@@ -197,7 +197,9 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
     struct mongo_match_options options = {.expression = mongo_expression_hook,
                                           .expression_self = &reading->expressions,
                                           .where = mongo_where_hook,
-                                          .near = true};
+                                          .near = true,
+                                          .searches = true,
+                                          .text = reading->text};
     struct query_build build = {
         .arena = arena, .keep_nonfinite = true, .order = DOCUMENT_ORDER_MONGO};
     const struct query_expression *select;
@@ -207,6 +209,7 @@ bool mongo_reading_prepare(const struct mongo_call *call, struct mongo_reading *
     if (!is_given(reading->collation) && reading->collation_default.data)
         reading->collation = arena_copy(arena, reading->collation_default);
     reading->collation_default = SLICE_NONE; /* it goes with the collection */
+    reading->text = NULL;
     if (!mongo_reading_hint(reading, arena, err) ||
         !mongo_collator_find(reading->collation, &reading->collator, err))
         return false;

@@ -20,6 +20,7 @@ struct mongo_reading {
     enum mongo_shape shape;
     struct slice filter, projection, sort, collation, let; /* BSON; data NULL: none */
     struct slice collation_default;        /* of the collection, where the command names none */
+    const struct index_definition *text;   /* its text index, until it is prepared; NULL: none */
     uint64_t cluster_time;                 /* what CLUSTER_TIME is; 0: nobody says */
     uint64_t skip, limit;                  /* limit UINT64_MAX: all */
     struct document_value hint;            /* a name, a key, {$natural: 1}; or absent */

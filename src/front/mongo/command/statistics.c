@@ -412,7 +412,8 @@ struct validate {
 bool mongo_validate(struct mongo_call *call, struct error *err)
 {
     static const struct mongo_field fields[] = {
-        {"full", MONGO_FIELD_ANY}, /* everything is looked at either way */
+        {"full", MONGO_FIELD_ANY},     /* everything is looked at either way */
+        {"scandata", MONGO_FIELD_ANY}, /* of PyMongo */
         {"background", MONGO_FIELD_ANY},
         {"checkBSONConformance", MONGO_FIELD_ANY},
         {"metadata", MONGO_FIELD_BOOL, offsetof(struct validate, metadata)},

@@ -24,8 +24,8 @@ static bool is_told(const struct mongo_call *call, const struct mongo_collection
                                 clock_read_monotonic_ms(call->services->clock), ret_named);
 }
 
-/* What an operation on one document asks for. An insert asks for nothing, and of a write of what
- * was looked for, which names the version it saw, the search was told. */
+/* What an operation on one document asks for. An insert asks for nothing; of what was looked for
+ * first, the search was told. */
 static void item_sample(const struct mongo_call *call, const struct mongo_collection *collection,
                         const struct item_operation *op)
 {
@@ -33,7 +33,7 @@ static void item_sample(const struct mongo_call *call, const struct mongo_collec
     size_t begin;
 
     buf_init(&filter, BUF_DEFAULT_MAX);
-    if (op->verb == ITEM_CREATE || op->options.if_match.len)
+    if (op->verb == ITEM_CREATE || (call->looked && op->options.if_match.len))
         return;
     begin = document_begin(&filter);
     document_append(&filter, SLICE("_id"), &op->id);
@@ -53,7 +53,7 @@ static struct slice match_of(struct slice body)
     return SLICE_NONE;
 }
 
-void mongo_told_item(const struct mongo_call *call, const struct mongo_collection *collection,
+void mongo_told_item(struct mongo_call *call, const struct mongo_collection *collection,
                      const struct item_operation *op, const struct error *err)
 {
     static const enum advise_operation_kind kinds[] = {
@@ -115,7 +115,7 @@ static struct slice named_write(const struct mongo_reading *reading, struct aren
     return buf_slice(out);
 }
 
-void mongo_told_reading(const struct mongo_call *call, const struct mongo_collection *collection,
+void mongo_told_reading(struct mongo_call *call, const struct mongo_collection *collection,
                         const struct mongo_reading *reading, const struct metered_call *metered,
                         size_t bytes, const struct error *err)
 {
@@ -123,6 +123,7 @@ void mongo_told_reading(const struct mongo_call *call, const struct mongo_collec
     bool sampled;
 
     buf_init(&named, BUF_DEFAULT_MAX);
+    call->looked = true;
     if (!is_told(call, collection, err, &sampled))
         return;
     if (sampled)

@@ -1,5 +1,6 @@
 /* update and delete: a list of statements, each read, then carried out (statement.h). */
 #include "front/mongo/command/arguments.h"
+#include "front/mongo/command/indexes.h"
 #include "front/mongo/command/item.h"
 #include "front/mongo/command/point.h"
 #include "front/mongo/command/statement.h"
@@ -50,6 +51,7 @@ static bool deletion_read(struct mongo_call *call, struct slice document,
                     .filter = deletion.q,
                     .collation = deletion.collation,
                     .collation_default = ret_statement->reading.collation_default,
+                    .text = ret_statement->reading.text,
                     .hint = deletion.hint,
                     .let = ret_statement->reading.let,
                     .limit = UINT64_MAX},
@@ -94,6 +96,7 @@ static bool change_read(struct mongo_call *call, struct slice document,
                     .filter = change.q,
                     .collation = change.collation,
                     .collation_default = ret_statement->reading.collation_default,
+                    .text = ret_statement->reading.text,
                     .hint = change.hint,
                     .let = ret_statement->reading.let,
                     .limit = UINT64_MAX},
@@ -149,7 +152,8 @@ static void statements_run(struct mongo_writing *writing, struct mongo_documents
     for (size_t i = 0; mongo_documents_next(statements, &document); i++) {
         struct mongo_statement statement = {
             .reading = {.let = writing->let,
-                        .collation_default = writing->collection.terms.collation},
+                        .collation_default = writing->collection.terms.collation,
+                        .text = mongo_text_index(&writing->collection)},
             .upserted = document_undefined()};
         struct error err;
 

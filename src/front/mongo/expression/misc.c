@@ -1,5 +1,6 @@
 /* What belongs to no family. */
 #include "front/mongo/expression/expression_private.h"
+#include "front/mongo/match/text.h"
 
 #include <math.h>
 #include <openssl/evp.h>
@@ -223,9 +224,14 @@ EXPRESSION_PARSE(expression_meta_parse)
                                         "timeseriesBucketMaxTime"};
 
     (void)op;
-    (void)ret;
     if (value->type != DOCUMENT_STRING)
         return mongo_error_set(compile->err, 17307, "$meta only supports string arguments");
+    if (slice_equal(value->text, SLICE("textScore")) && compile->build->searched) {
+        *ret = mongo_text_score_expression(compile->build->searched,
+                                           compile->options ? compile->options->slot : 0,
+                                           compile->build);
+        return true;
+    }
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (slice_equal(value->text, slice_of_text(known[i])))
             return mongo_error_set(compile->err, 40218,

@@ -3,6 +3,7 @@
 #include "document/bson.h"
 #include "front/mongo/collation/collation.h"
 #include "front/mongo/text.h"
+#include "search/analyser.h"
 
 #include <math.h>
 
@@ -18,7 +19,8 @@ struct reading {
     struct document_value collation, clustered, prepared;
     const struct document_collator *collator; /* what it compares texts by; NULL: their bytes */
     struct document_value sphere_version, bits, min, max;
-    size_t parts, hashed, wildcards, spheres, planes;
+    struct document_value weights, language, override, text_version;
+    size_t parts, hashed, wildcards, spheres, planes, texts;
     double low, high; /* of the box of a plane */
 };
 
@@ -74,10 +76,10 @@ static bool field_read(struct reading *r, struct slice name, const struct docume
         {SLICE("dropDups"), NULL},
         {SLICE("storageEngine"), NULL},
         /* of kinds that are refused by their key */
-        {SLICE("weights"), NULL},
-        {SLICE("default_language"), NULL},
-        {SLICE("language_override"), NULL},
-        {SLICE("textIndexVersion"), NULL},
+        {SLICE("weights"), &r->weights},
+        {SLICE("default_language"), &r->language},
+        {SLICE("language_override"), &r->override},
+        {SLICE("textIndexVersion"), &r->text_version},
         {SLICE("2dsphereIndexVersion"), &r->sphere_version},
         {SLICE("bits"), &r->bits},
         {SLICE("min"), &r->min},
@@ -176,10 +178,14 @@ static bool field_check(const struct reading *r, struct slice field)
 
 static bool plugin_check(struct reading *r, struct slice plugin)
 {
-    static const char *const known[] = {"text", "geoHaystack"};
+    static const char *const known[] = {"geoHaystack"};
 
     if (slice_equal(plugin, SLICE("hashed"))) {
         r->hashed++;
+        return true;
+    }
+    if (slice_equal(plugin, SLICE("text"))) {
+        r->texts++;
         return true;
     }
     if (slice_equal(plugin, SLICE("2dsphere")) || slice_equal(plugin, SLICE("2d"))) {
@@ -212,6 +218,180 @@ static bool part_check(struct reading *r, struct slice field, const struct docum
     return number != 0 || cannot(r, "Values in the index key pattern cannot be 0.");
 }
 
+/* --- Text ------------------------------------------------------------------------------------ */
+
+/* A wildcard of everything stands for all fields, which may have weights of their own. */
+static bool text_is_all(const struct reading *r)
+{
+    struct document_value all;
+
+    return document_find(r->key.document, SLICE("$**"), &all) ||
+           (r->weights.type == DOCUMENT_OBJECT &&
+            document_find(r->weights.document, SLICE("$**"), &all));
+}
+
+static bool weights_check(const struct reading *r)
+{
+    struct document_iter iter;
+    double weight;
+
+    if (!is_given(&r->weights))
+        return true;
+    if (r->weights.type != DOCUMENT_OBJECT)
+        return cannot(r, "text index option 'weights' must be an object");
+    document_iter_init(&iter, r->weights.document);
+    while (document_iter_next(&iter)) {
+        if (!field_check(r, iter.key))
+            return false;
+        if (!document_to_double(&iter.value, &weight) || !(weight >= 1 && weight < 1000000000))
+            return cannot(r, "text index weight must be in the exclusive interval (0,1000000000)");
+    }
+    return document_count(r->weights.document) <= INDEX_PARTS_MAX ||
+           cannot(r, "a text index has at most 32 fields");
+}
+
+/* {_fts: "text", _ftsx: 1}: what the key of such an index is in the end. */
+static struct slice text_key(const struct reading *r)
+{
+    CLEANUP(buf_done) struct buf out;
+    size_t begin;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    begin = document_begin(&out);
+    document_append_string(&out, SLICE("_fts"), SLICE("text"));
+    document_append_int32(&out, SLICE("_ftsx"), 1);
+    document_end(&out, begin);
+    return arena_copy(r->arena, buf_slice(&out));
+}
+
+static bool text_check(struct reading *r)
+{
+    struct document_iter iter;
+    int64_t version;
+
+    if (r->texts != r->parts)
+        return mongo_error_set(r->err, MONGO_NOT_IMPLEMENTED,
+                               "createIndexes: text indexes with other keys before or behind are "
+                               "not offered yet");
+    document_iter_init(&iter, r->key.document);
+    while (document_iter_next(&iter))
+        if (is_wildcard(iter.key) && !slice_equal(iter.key, SLICE("$**")))
+            return cannot(r, "a text index is of fields, or of all with \"$**\"");
+    if (!weights_check(r))
+        return false;
+    if (is_given(&r->text_version) &&
+        (!document_to_int64(&r->text_version, &version) || version != 3))
+        return mongo_error_set(r->err, MONGO_CANNOT_CREATE_INDEX,
+                               "bad index type: a text index has textIndexVersion 3");
+    if (is_given(&r->language) &&
+        (r->language.type != DOCUMENT_STRING || !search_language_code(r->language.text).data))
+        return mongo_error_set(r->err, MONGO_CANNOT_CREATE_INDEX,
+                               "default_language is not valid: it is one of %s",
+                               "english, french, german, italian, portuguese, spanish, none");
+    if (is_given(&r->override) && (r->override.type != DOCUMENT_STRING || !r->override.text.len ||
+                                   r->override.text.data[0] == '$'))
+        return cannot(r, "language_override is not valid");
+    if (is_given(&r->unique) && flag_of(&r->unique))
+        return cannot(r, "Index type 'text' does not support the unique option");
+    if (is_given(&r->expires))
+        return cannot(r, "Index type 'text' cannot be a TTL index");
+    r->wildcards = 0;
+    r->spec->key = text_key(r);
+    return true;
+}
+
+/* Each field of the key and of the weights, once, with its weight. */
+static bool text_field(const struct reading *r, size_t number, struct slice *ret_field,
+                       double *ret_weight)
+{
+    const struct document_value *lists[] = {&r->key, &r->weights};
+    size_t at = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        struct document_value other;
+        struct document_iter iter;
+
+        if (lists[i]->type != DOCUMENT_OBJECT)
+            continue;
+        document_iter_init(&iter, lists[i]->document);
+        while (document_iter_next(&iter)) {
+            if ((i && document_find(r->key.document, iter.key, &other)) || at++ != number)
+                continue;
+            *ret_field = iter.key;
+            *ret_weight = 1;
+            if (r->weights.type == DOCUMENT_OBJECT &&
+                document_find(r->weights.document, iter.key, &other))
+                (void)document_to_double(&other, ret_weight);
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct slice language_of(const struct reading *r)
+{
+    return is_given(&r->language) ? r->language.text : SLICE("english");
+}
+
+static struct slice override_of(const struct reading *r)
+{
+    return is_given(&r->override) ? r->override.text : SLICE("language");
+}
+
+static void text_show(const struct reading *r, struct buf *out)
+{
+    size_t weights = document_append_object_begin(out, SLICE("weights"));
+    struct slice field;
+    double weight;
+
+    for (size_t i = 0; text_field(r, i, &field, &weight); i++)
+        document_append_int32(out, field, (int32_t)weight);
+    document_end(out, weights);
+    document_append_string(out, SLICE("default_language"), language_of(r));
+    document_append_string(out, SLICE("language_override"), override_of(r));
+    document_append_int32(out, SLICE("textIndexVersion"), 3);
+}
+
+/* The members key and text of the definition. */
+static void text_append(const struct reading *r, struct buf *out)
+{
+    char index[DOCUMENT_INDEX_SIZE];
+    struct slice field;
+    double weight, all = 1;
+    uint32_t count = 0;
+    size_t list = 0, text;
+
+    for (size_t i = 0; text_field(r, i, &field, &weight); i++) {
+        size_t part;
+
+        if (slice_equal(field, SLICE("$**"))) {
+            all = weight;
+            continue;
+        }
+        if (!count)
+            list = document_append_array_begin(out, SLICE("key"));
+        part = document_append_object_begin(out, document_index_key(count++, index));
+        document_append_string(out, SLICE("path"), mongo_index_path(field, r->arena));
+        document_end(out, part);
+    }
+    if (count)
+        document_end(out, list);
+    text = document_append_object_begin(out, SLICE("text"));
+    document_append_string(out, SLICE("language"), search_language_code(language_of(r)));
+    document_append_string(out, SLICE("override"), override_of(r));
+    if (count) {
+        list = document_append_array_begin(out, SLICE("weights"));
+        count = 0;
+        for (size_t i = 0; text_field(r, i, &field, &weight); i++)
+            if (!slice_equal(field, SLICE("$**")))
+                document_append_double(out, document_index_key(count++, index), weight);
+        document_end(out, list);
+    }
+    if (text_is_all(r))
+        document_append_double(out, SLICE("all"), all);
+    document_end(out, text);
+}
+
 static bool key_check(struct reading *r)
 {
     struct document_iter iter;
@@ -234,6 +414,8 @@ static bool key_check(struct reading *r)
             return false;
         r->wildcards += is_wildcard(iter.key);
     }
+    if (r->texts)
+        return text_check(r);
     if (r->wildcards && r->parts > 1)
         return cannot(r, "wildcard indexes do not allow compounding");
     if (r->hashed > 1)
@@ -569,7 +751,10 @@ static void shown_make(struct reading *r)
         document_append(&out, SLICE("wildcardProjection"), &r->projection);
     if (flag_of(&r->hidden))
         document_append_bool(&out, SLICE("hidden"), true);
-    collation_append(r->collator, &out);
+    if (r->texts)
+        text_show(r, &out);
+    else
+        collation_append(r->collator, &out);
     if (r->spheres)
         document_append_int32(&out, SLICE("2dsphereIndexVersion"), 3);
     if (is_given(&r->bits) && r->planes)
@@ -765,14 +950,17 @@ static bool definition_make(struct reading *r)
     buf_init(&out, BUF_DEFAULT_MAX);
     begin = document_begin(&out);
     document_append_string(&out, SLICE("name"), spec->name);
-    if (!r->wildcards)
+    if (r->texts)
+        text_append(r, &out);
+    else if (!r->wildcards)
         parts_append(r, &out);
     else if (!wildcard_append(r, &out))
         return false;
     document_append_string(&out, SLICE("order"), SLICE("mongo"));
-    collation_append(r->collator, &out);
+    if (!r->texts)
+        collation_append(r->collator, &out);
     document_append_bool(&out, SLICE("multikey"), true);
-    if (!r->wildcards && !r->spheres && !r->planes)
+    if (!r->wildcards && !r->texts && !r->spheres && !r->planes)
         document_append_string(&out, SLICE("arrays"), SLICE("counted"));
     if (flag_of(&r->hidden))
         document_append_bool(&out, SLICE("hidden"), true);
@@ -814,6 +1002,10 @@ bool mongo_index_spec_read(struct slice index, const struct document_collator *i
                         .collation = none,
                         .clustered = none,
                         .prepared = none,
+                        .weights = none,
+                        .language = none,
+                        .override = none,
+                        .text_version = none,
                         .sphere_version = none,
                         .bits = none,
                         .min = none,
@@ -871,6 +1063,9 @@ bool mongo_index_options_same(struct slice shown, struct slice other)
                                          SLICE("sparse"),
                                          SLICE("expireAfterSeconds"),
                                          SLICE("wildcardProjection"),
+                                         SLICE("weights"),
+                                         SLICE("default_language"),
+                                         SLICE("language_override"),
                                          SLICE("bits"),
                                          SLICE("min"),
                                          SLICE("max")};

@@ -404,6 +404,18 @@ static bool not_holds(struct match_evaluation *evaluation, const struct match_no
     return holds && !evaluation->failed;
 }
 
+static bool text_holds(struct match_evaluation *evaluation, const struct match_node *node,
+                       const struct document_value *value)
+{
+    bool holds = false;
+
+    if (value->type == DOCUMENT_OBJECT &&
+        !mongo_text_holds(node->text, value->document, evaluation->context, &holds,
+                          evaluation->err))
+        evaluation->failed = true;
+    return holds && !evaluation->failed;
+}
+
 static bool node_holds(struct match_evaluation *evaluation, const struct match_node *node,
                        const struct document_value *value)
 {
@@ -428,6 +440,8 @@ static bool node_holds(struct match_evaluation *evaluation, const struct match_n
         return near_holds(evaluation, node, value);
     case MATCH_SCHEMA:
         return match_schema_holds(evaluation, node->schema, value);
+    case MATCH_TEXT:
+        return text_holds(evaluation, node, value);
     default:
         return predicate_holds(evaluation, node, value);
     }

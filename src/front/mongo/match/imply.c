@@ -590,6 +590,8 @@ static const struct query_implied *imply(const struct query_implying *implying,
         return mongo_near_imply(node->near, implying);
     case MATCH_EXPRESSION:
         return expression_imply(implying, node->expression);
+    case MATCH_TEXT:
+        return mongo_text_imply(node->text, implying);
     default:
         return NULL;
     }

@@ -10,6 +10,7 @@
 
 #include "front/mongo/collation/collation.h"
 #include "front/mongo/error.h"
+#include "index/definition.h"
 #include "query/expression/expression.h"
 
 struct mongo_match; /* immutable, in the arena of its build */
@@ -17,6 +18,10 @@ struct mongo_match; /* immutable, in the arena of its build */
 struct mongo_match_options {
     uint32_t slot; /* the variable that documents are in; 0: the item of a plan */
     const struct document_collator *collator; /* NULL: texts compare by their bytes */
+
+    /* May $text stand in it? And the text index of the collection; NULL: it has none. */
+    bool searches;
+    const struct index_definition *text;
 
     /* Compiles what $expr holds. NULL: $expr is refused by name. The value's truth is taken as
      * aggregation takes it. */

@@ -6,6 +6,7 @@
 
 #include "front/mongo/match/match.h"
 #include "front/mongo/match/near.h"
+#include "front/mongo/match/text.h"
 #include "search/geometry.h"
 
 enum { MATCH_DEPTH_MAX = 100, MATCH_COMPONENTS_MAX = 200 };
@@ -18,6 +19,7 @@ enum match_kind {
     MATCH_EXPRESSION,
     MATCH_SCHEMA,
     MATCH_NEAR, /* of the whole document, as those before */
+    MATCH_TEXT,
     /* Predicates. */
     MATCH_EQUAL,
     MATCH_LESS,
@@ -107,6 +109,7 @@ struct match_node {
         double rate;
         const struct query_expression *expression;
         const struct match_schema *schema;
+        const struct mongo_text *text;
         const struct mongo_near *near;
     };
 };

@@ -153,6 +153,10 @@ static bool figure_measure(void *self, const struct document_value *value)
     struct search_shape *shape, *point;
     double distance;
 
+    if (!query_work(m->context, 1, m->err)) {
+        m->failed = true;
+        return false;
+    }
     if (value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY)
         return true;
     if (!query_shape_get(m->context, value, &m->near->rules, &shape, &reason, m->err) ||

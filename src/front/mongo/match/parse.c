@@ -752,6 +752,26 @@ static const struct match_node *schema_node(struct match_parse *parse,
     return node->schema ? node : NULL;
 }
 
+/* One search of a command: its score is that of the document. */
+static const struct match_node *text_node(struct match_parse *parse,
+                                          const struct document_value *value)
+{
+    struct match_node *node = match_node_new(parse, MATCH_TEXT, NULL);
+
+    if (!parse->options->searches || parse->inner) {
+        mongo_error_set(parse->err, MONGO_BAD_VALUE, "$text is not allowed in this context");
+        return NULL;
+    }
+    if (parse->build->searched) {
+        mongo_error_set(parse->err, MONGO_BAD_VALUE, "Too many text expressions");
+        return NULL;
+    }
+    if (!mongo_text_compile(value, parse->options->text, parse->build, &node->text, parse->err))
+        return NULL;
+    parse->build->searched = node->text;
+    return node;
+}
+
 static const struct match_node *top_level(struct match_parse *parse, struct slice name,
                                           const struct document_value *value)
 {
@@ -770,7 +790,7 @@ static const struct match_node *top_level(struct match_parse *parse, struct slic
     if (slice_equal(name, SLICE("$where")))
         return where_node(parse, value);
     if (slice_equal(name, SLICE("$text")))
-        return refused(parse, name, "there is no text index");
+        return text_node(parse, value);
     mongo_error_set(parse->err, MONGO_BAD_VALUE,
                     "unknown top level operator: %.*s. If you have a field name that starts with a "
                     "'$' symbol, consider using $getField or $setField.",

@@ -84,6 +84,7 @@ void pipeline_project(struct pipeline *p, const struct query_expression *documen
 
     pipeline_stage(p, QUERY_STAGE_PROJECT)->project = (struct query_project){document, slot};
     p->slot = slot;
+    p->build->searched = NULL; /* scores are of the document as it is stored */
 }
 
 const struct query_expression *pipeline_root(struct pipeline *p)
@@ -94,8 +95,11 @@ const struct query_expression *pipeline_root(struct pipeline *p)
 
 void pipeline_settle(struct pipeline *p)
 {
+    const void *searched = p->build->searched;
+
     if (p->slot == SLOT_ITEM)
         pipeline_project(p, pipeline_root(p));
+    p->build->searched = searched;
 }
 
 struct mongo_expression_options pipeline_scope(const struct pipeline *p)
@@ -348,6 +352,7 @@ bool pipeline_other_compile(struct pipeline *p, const struct pipeline_other *oth
                                "Maximum number of nested sub-pipelines exceeded. "
                                "Limit is %d",
                                PIPELINE_NESTING_MAX);
+    p->build->searched = NULL; /* documents of another collection have no score */
     options.database = other->database;
     options.collection = other->collection;
     *ret_container = other->collection.data

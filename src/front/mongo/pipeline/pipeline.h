@@ -50,6 +50,7 @@ struct mongo_pipeline_options {
     const struct mongo_variable *variables; /* besides those of let */
     size_t variable_count;
     struct mongo_pipeline_host host;
+    const struct index_definition *text; /* of the collection; NULL: none */
 };
 
 /* Where the documents go. */

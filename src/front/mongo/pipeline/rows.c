@@ -11,17 +11,24 @@ bool stage_match(struct pipeline *p, const struct document_value *specification,
 {
     struct mongo_expression_options *scope =
         ARENA_NEW(p->build->arena, struct mongo_expression_options);
+    bool first = !p->position && !p->nesting && !p->in_facet && !p->options->prefix.data;
     const struct mongo_match_options options = {.slot = p->slot,
                                                 .collator = p->collator,
+                                                .searches = first,
+                                                .text = p->options->text,
                                                 .expression = mongo_expression_hook,
                                                 .expression_self = scope};
     const struct query_expression *match;
+    struct document_value search;
 
     *scope = pipeline_scope(p);
     if (specification->type != DOCUMENT_OBJECT)
         return mongo_error_set(err, 15959, "the match filter must be an expression in an object");
     if (!document_count(specification->document))
         return true;
+    if (!first && document_find(specification->document, SLICE("$text"), &search))
+        return mongo_error_set(err, 17313,
+                               "$match with $text is only allowed as the first pipeline stage");
     if (!mongo_match_compile(specification->document, &options, p->build, &match, err))
         return false;
     pipeline_stage(p, QUERY_STAGE_MATCH)->match = match;

@@ -2,6 +2,7 @@
  * greatest: a path leads through every element of an array. What is missing is null; an array
  * without elements comes before that. */
 #include "front/mongo/pipeline/sort.h"
+#include "front/mongo/match/text.h"
 
 #include "document/bson.h"
 #include "document/order.h"
@@ -165,13 +166,27 @@ static const struct slice *components_split(struct slice path, struct arena *are
     return components;
 }
 
+/* {$meta: "textScore"} */
+static bool is_text_score(const struct document_value *value)
+{
+    struct document_value meta;
+
+    return value->type == DOCUMENT_OBJECT && document_count(value->document) == 1 &&
+           document_find(value->document, SLICE("$meta"), &meta) && meta.type == DOCUMENT_STRING &&
+           slice_equal(meta.text, SLICE("textScore"));
+}
+
 static bool direction_read(const struct document_value *value, bool *ret_descending,
                            struct error *err)
 {
     double number;
 
     if (value->type == DOCUMENT_OBJECT)
-        return mongo_error_set(err, MONGO_NOT_IMPLEMENTED, "sort: $meta is not offered yet");
+        return is_text_score(value)
+                   ? mongo_error_set(err, 40218,
+                                     "query requires text score metadata, but it is not available")
+                   : mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
+                                     "sort: $meta of this kind is not offered yet");
     if (!document_to_double(value, &number) || (number != 1 && number != -1))
         return mongo_error_set(err, 15975,
                                "$sort key ordering must be 1 (for ascending) or -1 "
@@ -212,6 +227,11 @@ bool mongo_sort_compile(struct slice sort, const struct document_collator *colla
         if (count == KEYS_MAX)
             return mongo_error_set(err, MONGO_BAD_VALUE, "too many compound keys: at most %d",
                                    KEYS_MAX);
+        if (is_text_score(&iter.value) && build->searched) {
+            order[count++] = (struct query_order){
+                mongo_text_score_expression(build->searched, slot, build), true};
+            continue;
+        }
         if (!direction_read(&iter.value, &descending, err))
             return false;
         if (slice_equal(iter.key, SLICE("$natural"))) {

@@ -272,9 +272,13 @@ static bool operator_read(struct compile *compile, struct projection_node *paren
             return mode_set(compile, MODE_INCLUDE, path) &&
                    node_add(compile, parent, path, false, &node) &&
                    element_read(compile, node, path, &iter.value);
-        if (slice_equal(iter.key, SLICE("$meta")))
-            return mongo_error_set(compile->err, MONGO_NOT_IMPLEMENTED,
-                                   "$meta in a projection is not supported");
+        if (slice_equal(iter.key, SLICE("$meta"))) {
+            if (!node_add(compile, parent, path, false, &node) ||
+                !expression_read(compile, node, value))
+                return false;
+            computes_mark(parent, path);
+            return true;
+        }
     }
     if (!mode_set(compile, MODE_INCLUDE, path) || !node_add(compile, parent, path, false, &node) ||
         !expression_read(compile, node, value))

@@ -86,8 +86,8 @@ static bool is_narrowed(const struct rest_call *call)
 /* Is there anything to do beyond putting one range's rows behind the other's? */
 static bool is_merged(const struct sql_query *query)
 {
-    if (query->order_count && query->group_by.count)
-        return false; /* no library can: the server does, for all of them */
+    if (query->order_by_rank || (query->order_count && query->group_by.count))
+        return false; /* no library can, or it takes them more rounds: the server does, for all */
     return query->order_count || query->top || query->offset || query->distinct ||
            query->group_by.count || query->aggregates;
 }

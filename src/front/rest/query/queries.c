@@ -16,6 +16,7 @@
 #include "front/rest/sql/gateway_plan.h"
 #include "front/rest/sql/key_ranges.h"
 #include "front/rest/sql/parser.h"
+#include "front/rest/sql/ranking_run.h"
 #include "front/rest/sql/rebind.h"
 #include "front/rest/sql/resolve.h"
 #include "front/rest/sql/vectors.h"
@@ -281,6 +282,7 @@ static bool query_compile(struct querying *q, struct error *err)
         return cold(q);
     rest_functions_offer(&q->functions, &options);
     options.breath = front_breath(q->call->services->workers);
+    options.ranks = !q->target.former;
     if (q->plan_key.len) { /* what the plan borrows from has to live as long */
         text = arena_copy(q->tree, text);
         options.computed = arena_copy(q->tree, options.computed);
@@ -546,6 +548,53 @@ static void traffic_tell(const struct querying *q, const struct error *err)
                                       .attempt = rest_items_attempt(call, err)});
 }
 
+/* --- Rankings ---------------------------------------------------------------------------------
+ */
+
+static bool head_page(void *self, const struct query_plan *plan,
+                      const struct query_request *request, struct query_page *ret_page,
+                      struct error *err)
+{
+    struct querying *q = self;
+    struct query_request own = *request;
+
+    return front_query_run(&q->call->front, plan, &own, ret_page, err);
+}
+
+/* Scores are by the texts of the whole container, so that they do not depend on where an item is;
+ * for a token that may read one logical partition they are by the texts of that. */
+static struct query_scope all_of(const struct querying *q)
+{
+    const struct partition_range all = {.min = PARTITION_ROUTING_MIN, .max = PARTITION_ROUTING_MAX};
+
+    if (q->call->identity.key.data)
+        return scope_of(q);
+    return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = all};
+}
+
+static bool ranking_run(struct querying *q, struct query_request *request,
+                        struct query_page *ret_page, struct error *err)
+{
+    struct sql_compile_options options = rest_query_options(&q->items);
+    const struct front_queries *queries = q->call->services->queries;
+    struct sql_ranking_run run = {.prepared = &q->prepared,
+                                  .parameters = q->body.parameters,
+                                  .options = &options,
+                                  .all = all_of(q),
+                                  .whole = !q->call->identity.key.data,
+                                  .head = {head_page, q}};
+
+    rest_functions_offer(&q->functions, &options);
+    request->arena = q->call->arena;
+    request->meters = q->call->services->meters;
+    request->limits.cancelled = q->call->cancelled;
+    request->limits.memory_max = front_queries_memory_max(queries);
+    request->limits.memory = net_owner_memory(q->call->owner);
+    request->limits.deadline_ms =
+        clock_read_monotonic_ms(q->call->services->clock) + front_queries_deadline_ms(queries);
+    return sql_ranking_page(&run, request, ret_page, err);
+}
+
 static bool query_page_run(struct querying *q, struct error *err)
 {
     struct rest_call *call = q->call;
@@ -575,7 +624,9 @@ static bool query_page_run(struct querying *q, struct error *err)
         !rest_functions_host(&q->functions, &request.udf, err))
         return false;
     rest_feed_begin(call, &q->items);
-    done = front_query_run(&call->front, &q->prepared.plan, &request, &page, err);
+    done = q->prepared.ranking
+               ? ranking_run(q, &request, &page, err)
+               : front_query_run(&call->front, &q->prepared.plan, &request, &page, err);
     if (!done && !call->may_block && err->code == ERROR_COLD) {
         front_queries_was_cold(call->services->queries, kind_of(q));
         return cold(q);
@@ -626,11 +677,15 @@ static bool plan_make(struct rest_call *call, const struct rest_items *items,
     struct sql_report report = {call->arena, fault, err};
     struct sql_query *query;
 
-    return sql_parse(body->text, NULL, call->arena, &query, fault, err) &&
-           sql_bind(query, body->parameters, call->arena, fault, err) &&
-           sql_resolve(query, call->arena, fault, err) &&
-           sql_vectors_orient(query, rest_query_options(items).vectors, call->arena, &report) &&
-           sql_gateway_plan(query, &items->space.definition->key, features, call->arena,
+    if (!sql_parse(body->text, NULL, call->arena, &query, fault, err) ||
+        !sql_bind(query, body->parameters, call->arena, fault, err) ||
+        !sql_resolve(query, call->arena, fault, err) ||
+        !sql_vectors_orient(query, rest_query_options(items).vectors, call->arena, &report))
+        return false;
+    if (query->order_by_rank)
+        sql_bind_literally(
+            query); /* libraries send the queries of such a plan without parameters */
+    return sql_gateway_plan(query, &items->space.definition->key, features, call->arena,
                             &call->body, fault, err);
 }
 

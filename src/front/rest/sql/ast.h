@@ -208,6 +208,8 @@ struct sql_query {
     struct sql_order_item *order_by;
     uint32_t order_count;
     bool order_by_rank;
+    uint32_t
+        ranks_ascending; /* oriented (vectors.h): bit i: the best of its ith score is the least */
     struct sql_expr *offset, *limit; /* literals or parameters; both or neither */
     bool aggregates; /* resolved: an aggregate is computed at this level, of all rows or a group */
     struct sql_exprs parameters; /* of the outermost query: every PARAMETER in the text */

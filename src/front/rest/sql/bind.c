@@ -85,3 +85,17 @@ bool sql_bind(struct sql_query *query, struct slice parameters, struct arena *ar
     }
     return true;
 }
+
+void sql_bind_literally(struct sql_query *query)
+{
+    for (uint32_t i = 0; i < query->parameters.count; i++) {
+        struct sql_expr *expr = query->parameters.items[i];
+        struct document_value value;
+
+        if (expr->kind != SQL_EXPR_PARAMETER || !expr->parameter.value)
+            continue;
+        value = *expr->parameter.value;
+        expr->kind = SQL_EXPR_LITERAL;
+        expr->literal = value;
+    }
+}

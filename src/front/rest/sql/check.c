@@ -226,6 +226,19 @@ static bool check_order_steps(struct sql_expr *expr, const struct sql_report *re
     return sql_expr_start(expr)->kind == SQL_EXPR_NAME || path_fault(report);
 }
 
+static bool is_ranking(const struct sql_expr *expr)
+{
+    return expr->kind == SQL_EXPR_CALL &&
+           (expr->call.function->kind == SQL_FUNCTION_KIND_SCORE || sql_is_vector_call(expr));
+}
+
+/* What a component of a ranking is ordered by. */
+static bool is_text_score(const struct sql_query *query)
+{
+    return query->order_count == 1 && query->order_by[0].expr->kind == SQL_EXPR_CALL &&
+           query->order_by[0].expr->call.function->id == SQL_FUNCTION_FULL_TEXT_SCORE_OF;
+}
+
 static bool has_vector_call(const struct sql_query *query)
 {
     for (uint32_t i = 0; i < query->order_count; i++)
@@ -252,11 +265,16 @@ bool sql_check_order(const struct sql_query *query, bool outermost, struct arena
 {
     struct grouping groups = {query, report, "ORDER BY clause", false};
 
-    if (query->order_by_rank)
+    if (query->order_by_rank && !is_ranking(query->order_by[0].expr))
         return sql_report_at(report, "", query->order_by[0].expr->span,
                              "The ORDER BY RANK clause requires a scoring function.");
+    if (query->order_by_rank) /* ranking.h looks at the rest */
+        return outermost || sql_report_unsupported(report, query->order_by[0].expr->span,
+                                                   "ORDER BY RANK is not supported in a subquery.");
     if (outermost && !query->group_by.count && query->order_count && has_vector_call(query))
         return check_order_vector(query, report);
+    if (outermost && !query->group_by.count && is_text_score(query))
+        return true;
     for (uint32_t i = 0; i < query->order_count; i++) {
         struct sql_expr *expr = query->order_by[i].expr;
 

@@ -4,6 +4,7 @@
 #include "front/rest/sql/compile_private.h"
 #include "front/rest/sql/parser.h"
 #include "front/rest/sql/print.h"
+#include "front/rest/sql/ranking.h"
 #include "front/rest/sql/resolve.h"
 #include "front/rest/sql/vectors.h"
 #include "query/stage/chain.h"
@@ -472,6 +473,34 @@ static bool breathe(const struct sql_compile_options *options)
     return true;
 }
 
+/* What is ranked has no plan of its own before the sums of its scores are known. */
+static bool ranking_compile(struct sql_prepared *prepared,
+                            const struct sql_compile_options *options, struct arena *arena,
+                            struct sql_error *ret_error, struct error *err)
+{
+    struct sql_report report = {arena, ret_error, err};
+    struct sql_query unordered = *prepared->query;
+    struct sql_ranking *ranking = ARENA_NEW(arena, struct sql_ranking);
+
+    unordered.order_count = 0;
+    unordered.order_by_rank = false;
+    if (!sql_ranking_read(prepared->query, ranking, &report))
+        return false;
+    if (!options->ranks)
+        return sql_report_unsupported(&report, prepared->query->order_by[0].expr->span,
+                                      "ORDER BY RANK is not supported here.");
+    prepared->ranking = ranking;
+    return sql_compile(&unordered, options, arena, &prepared->plan, ret_error, err);
+}
+
+static bool compile(struct sql_prepared *prepared, const struct sql_compile_options *options,
+                    struct arena *arena, struct sql_error *ret_error, struct error *err)
+{
+    return prepared->query->order_by_rank
+               ? ranking_compile(prepared, options, arena, ret_error, err)
+               : sql_compile(prepared->query, options, arena, &prepared->plan, ret_error, err);
+}
+
 bool sql_prepare(struct slice text, struct slice parameters,
                  const struct sql_compile_options *options, struct arena *arena,
                  struct sql_prepared *ret_prepared, struct sql_error *ret_error, struct error *err)
@@ -485,7 +514,7 @@ bool sql_prepare(struct slice text, struct slice parameters,
         !sql_bind(prepared.query, parameters, arena, ret_error, err) ||
         !sql_resolve(prepared.query, arena, ret_error, err) || !breathe(options) ||
         !sql_vectors_orient(prepared.query, noting.vectors, arena, &report) ||
-        !sql_compile(prepared.query, &noting, arena, &prepared.plan, ret_error, err))
+        !compile(&prepared, &noting, arena, ret_error, err))
         return false;
     prepared.plan.fingerprint = sql_fingerprint(text, parameters, options);
     prepared.plan.binding = binding(prepared.query, options ? options->computed : SLICE_NONE);

@@ -18,6 +18,8 @@
 #include "front/rest/sql/error.h"
 #include "query/plan.h"
 
+struct sql_ranking;
+
 /* A parameter of the text, and a constant of the plan that it became. */
 struct sql_bound {
     struct sql_bound *next;
@@ -39,6 +41,8 @@ struct sql_compile_options {
     struct slice full_text; /* the `fullTextPolicy` of the container, BSON; absent: it has none */
     struct slice vectors;   /* the `vectorEmbeddingPolicy`, as well */
     bool plane;             /* coordinates of the container are in a plane, not on the Earth */
+    bool ranks;             /* whoever runs the query ranks rows (ranking_run.h); else ORDER BY RANK
+                               is refused */
     struct query_breath breath; /* taken now and then while a long text is compiled */
     struct sql_bound **bound;   /* gets what parameters became; NULL: nobody wants to know */
 };
@@ -61,7 +65,9 @@ NODISCARD bool sql_compile(const struct sql_query *query, const struct sql_compi
 struct sql_prepared {
     struct sql_query *query;
     struct query_plan plan;
-    struct sql_bound *bound; /* see rebind.h */
+    const struct sql_ranking *ranking; /* not NULL: the plan is of the query without its order, and
+                                          ranking_run.h runs it */
+    struct sql_bound *bound;           /* see rebind.h */
 };
 
 /* Of a plan: what continuations are bound to. */

@@ -6,6 +6,7 @@
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/resolve.h"
 #include "front/rest/sql/vectors.h"
+#include "index/policy.h"
 #include "item/shown.h"
 #include "search/analyser.h"
 
@@ -174,17 +175,12 @@ static const struct query_expression *compile_aggregate(struct sql_compiler *com
 /* The language that the container's policy has for what is searched. */
 static struct slice language_of(struct sql_compiler *compiler, const struct sql_expr *searched)
 {
-    struct slice policy = compiler->options->full_text, language = SLICE("en-US"), row;
     struct arena *arena = compiler->build.arena;
-    struct document_value value;
+    struct document_path path;
+    bool is_path = sql_path(searched, arena, &path);
 
-    if (policy.data && document_find(policy, SLICE("defaultLanguage"), &value) &&
-        value.type == DOCUMENT_STRING)
-        language = value.text;
-    if (policy.data && sql_policy_row(policy, SLICE("fullTextPaths"), searched, arena, &row) &&
-        document_find(row, SLICE("language"), &value) && value.type == DOCUMENT_STRING)
-        language = value.text;
-    return arena_copy(arena, language);
+    return arena_copy(
+        arena, index_text_language(compiler->options->full_text, is_path ? &path : NULL, arena));
 }
 
 static const struct query_expression *compile_searching(struct sql_compiler *compiler,

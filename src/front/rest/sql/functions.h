@@ -15,6 +15,7 @@ enum sql_function_id {
 enum sql_function_kind {
     SQL_FUNCTION_KIND_SCALAR,
     SQL_FUNCTION_KIND_AGGREGATE,
+    SQL_FUNCTION_KIND_SCORE,   /* what ORDER BY RANK takes, and nothing else */
     SQL_FUNCTION_KIND_REFUSED, /* known and not offered */
 };
 

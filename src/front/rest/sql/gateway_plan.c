@@ -4,6 +4,7 @@
 #include "front/rest/sql/functions.h"
 #include "front/rest/sql/key_ranges.h"
 #include "front/rest/sql/print.h"
+#include "front/rest/sql/ranking.h"
 #include "front/rest/sql/resolve.h"
 #include "front/rest/sql/vectors.h"
 #include "partition/epk.h"
@@ -52,6 +53,15 @@ static bool calls(const struct sql_query *query, enum sql_function_id id)
     return false;
 }
 
+static bool features_told(const struct buf *names, const struct sql_report *report)
+{
+    return !names->len ||
+           sql_report_whole(report, ERROR_BAD_QUERY,
+                            "Query contains the following features, which the calling client does "
+                            "not support: %.*s",
+                            SLICE_ARG(buf_slice(names)));
+}
+
 /* Partitions may give the rows of an order by vectors in any order: the client sorts them all. */
 static bool is_non_streaming(const struct sql_gateway_plan *plan)
 {
@@ -83,12 +93,7 @@ static bool check_features(const struct sql_gateway_plan *plan, struct slice fea
     need(&missing, is_non_streaming(plan), "NonStreamingOrderBy");
     need(&missing, plan->has_window, "OffsetAndLimit");
     need(&missing, plan->has_top, "Top");
-    if (!names.len)
-        return true;
-    return sql_report_whole(report, ERROR_BAD_QUERY,
-                            "Query contains the following features, which the calling client does "
-                            "not support: %.*s",
-                            SLICE_ARG(buf_slice(&names)));
+    return features_told(&names, report);
 }
 
 /* --- queryInfo ---------------------------------------------------------------------------------
@@ -227,6 +232,100 @@ static void json_ranges(struct buf *json, const struct query_key_range *ranges, 
     buf_append_byte(json, ']');
 }
 
+/* --- hybridSearchQueryInfo ----------------------------------------------------------------------
+ */
+
+static bool check_ranking_features(const struct sql_ranking *ranking, struct slice features,
+                                   const struct sql_report *report)
+{
+    CLEANUP(buf_done) struct buf names;
+    struct missing missing = {features, &names};
+
+    buf_init(&names, BUF_DEFAULT_MAX);
+    need(&missing, true, "HybridSearch");
+    need(&missing, ranking->weighted, "WeightedRankFusion");
+    need(&missing, true, "NonStreamingOrderBy");
+    return features_told(&names, report);
+}
+
+static void json_text(struct buf *json, const struct buf *text)
+{
+    document_json_write_string(buf_slice(text), json);
+}
+
+/* The queryInfo of one. */
+static void json_component(struct buf *json, const struct sql_ranking *ranking, size_t component,
+                           bool payload)
+{
+    CLEANUP(buf_done) struct buf order;
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&order, BUF_DEFAULT_MAX);
+    buf_init(&text, BUF_DEFAULT_MAX);
+    sql_ranking_order(ranking, component, NULL, &order);
+    sql_ranking_component(ranking,
+                          &(struct sql_ranking_asked){.component = component,
+                                                      .rows = sql_ranking_rows(ranking),
+                                                      .bare = !payload},
+                          &text);
+    buf_printf(json,
+               "{\"distinctType\":\"None\",\"top\":%u,\"offset\":null,\"limit\":null,"
+               "\"orderBy\":[\"%s\"],\"orderByExpressions\":[",
+               sql_ranking_rows(ranking),
+               ranking->scores[component].ascending ? "Ascending" : "Descending");
+    json_text(json, &order);
+    BUF_APPEND(json, "],\"groupByExpressions\":[],\"groupByAliases\":[],\"aggregates\":[],"
+                     "\"groupByAliasToAggregateType\":{},\"rewrittenQuery\":");
+    json_text(json, &text);
+    BUF_APPEND(json, ",\"hasSelectValue\":false,\"dCountInfo\":null,"
+                     "\"hasNonStreamingOrderBy\":true}");
+}
+
+static void json_ranking(struct buf *json, const struct sql_ranking *ranking)
+{
+    CLEANUP(buf_done) struct buf statistics;
+
+    buf_init(&statistics, BUF_DEFAULT_MAX);
+    if (ranking->texts)
+        sql_ranking_statistics(ranking, &statistics);
+    BUF_APPEND(json, "\"hybridSearchQueryInfo\":{\"globalStatisticsQuery\":");
+    json_text(json, &statistics);
+    for (int payload = 1; payload >= 0; payload--) {
+        buf_append_text(json, payload ? ",\"componentQueryInfos\":["
+                                      : "],\"componentWithoutPayloadQueryInfos\":[");
+        for (size_t i = 0; i < ranking->count; i++) {
+            json_comma(json, (uint32_t)i);
+            json_component(json, ranking, i, payload);
+        }
+    }
+    BUF_APPEND(json, "],\"projectionQueryInfo\":null,\"componentWeights\":[");
+    for (size_t i = 0; ranking->weighted && i < ranking->count; i++) {
+        struct document_value weight = document_double(ranking->scores[i].weight);
+
+        json_comma(json, (uint32_t)i);
+        document_json_write_value(&weight, json);
+    }
+    buf_printf(json, "],\"skip\":%u,\"take\":%u,\"requiresGlobalStatistics\":%s}", ranking->skip,
+               ranking->take, ranking->texts ? "true" : "false");
+}
+
+static bool ranking_plan(const struct sql_query *query, const struct query_key_range *ranges,
+                         size_t count, struct slice features, struct buf *json,
+                         const struct sql_report *report)
+{
+    struct sql_ranking ranking;
+
+    if (!sql_ranking_read(query, &ranking, report) ||
+        !check_ranking_features(&ranking, features, report))
+        return false;
+    BUF_APPEND(json, "{\"partitionedQueryExecutionInfoVersion\":2,");
+    json_ranking(json, &ranking);
+    buf_append_byte(json, ',');
+    json_ranges(json, ranges, count);
+    buf_append_byte(json, '}');
+    return true;
+}
+
 bool sql_gateway_plan(const struct sql_query *query, const struct partition_definition *definition,
                       struct slice features, struct arena *arena, struct buf *json,
                       struct sql_error *ret_error, struct error *err)
@@ -237,6 +336,8 @@ bool sql_gateway_plan(const struct sql_query *query, const struct partition_defi
     size_t count;
 
     sql_key_ranges(query, definition, arena, &ranges, &count);
+    if (query->order_by_rank)
+        return ranking_plan(query, ranges, count, features, json, &report);
     if (!sql_gateway_rewrite(query, count == 1 && ranges[0].point, arena, &plan, &report) ||
         !check_features(&plan, features, &report))
         return false;

@@ -42,3 +42,6 @@ NODISCARD bool sql_parse_condition(struct slice text, const struct sql_limits *l
  * given; also refused: entries of another shape, and two values for one name. */
 NODISCARD bool sql_bind(struct sql_query *query, struct slice parameters, struct arena *arena,
                         struct sql_error *ret_error, struct error *err);
+
+/* Makes literals of the parameters of a query that is bound: for texts that go without them. */
+void sql_bind_literally(struct sql_query *query);

@@ -134,7 +134,7 @@ bool sql_rebind_is_possible(const struct sql_prepared *prepared)
 
     for (const struct sql_bound *b = prepared->bound; b; b = b->next)
         made++;
-    if (made > BOUND_MAX || parameters->count > BOUND_MAX ||
+    if (prepared->ranking || made > BOUND_MAX || parameters->count > BOUND_MAX ||
         (prepared->plan.rest && parameters->count))
         return false;
     for (uint32_t i = 0; i < parameters->count; i++)

@@ -15,6 +15,7 @@ struct place {
     const struct sql_scope *scope;
     const char *clause; /* in which aggregates are out of place; NULL: they are welcome */
     const struct sql_expr *aggregate; /* whose argument it is part of, or NULL */
+    bool ranks;                       /* behind RANK, where scores are */
 };
 
 static bool resolve_query(struct resolver *resolver, struct sql_query *query,
@@ -143,7 +144,12 @@ static bool resolve_call(struct sql_expr *expr, const struct place *place)
     if (function->kind == SQL_FUNCTION_KIND_REFUSED)
         return sql_report_unsupported(report, expr->span, "The function %s is not supported.",
                                       function->name);
+    if (function->kind == SQL_FUNCTION_KIND_SCORE && !place->ranks)
+        return sql_report_at(report, "", expr->span,
+                             "The %s function can only be used in an ORDER BY RANK clause.",
+                             function->name);
     expr->call.function = function;
+    inside.ranks = place->ranks && function->id == SQL_FUNCTION_RRF;
     if (function->kind == SQL_FUNCTION_KIND_AGGREGATE) {
         if (place->aggregate)
             return nested_aggregate_fault(place);
@@ -241,11 +247,11 @@ static bool resolve_query(struct resolver *resolver, struct sql_query *query,
                           const struct sql_scope *outer, bool from_container)
 {
     struct sql_scope scope = {outer, query, query->source_count};
-    struct place where = {resolver, &scope, "the WHERE clause", NULL};
-    struct place group = {resolver, &scope, "the GROUP BY clause", NULL};
+    struct place where = {resolver, &scope, "the WHERE clause", NULL, false};
+    struct place group = {resolver, &scope, "the GROUP BY clause", NULL, false};
     struct place order = {resolver, &scope, query->group_by.count ? NULL : "the ORDER BY clause",
-                          NULL};
-    struct place select = {resolver, &scope, NULL, NULL};
+                          NULL, query->order_by_rank};
+    struct place select = {.resolver = resolver, .scope = &scope};
 
     return resolve_sources(resolver, query, outer, from_container) &&
            (!query->where || resolve_expr(query->where, &where)) &&

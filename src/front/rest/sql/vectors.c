@@ -165,11 +165,35 @@ bool sql_vector_call_read(const struct sql_expr *call, struct slice policy, stru
 
 /* --- Orders ---------------------------------------------------------------------------------- */
 
+/* Each score of a ranking by itself. */
+static bool ranks_orient(struct sql_query *query, struct slice policy, struct arena *arena,
+                         const struct sql_report *report)
+{
+    struct sql_expr *rank = query->order_by[0].expr;
+    bool fuses = rank->kind == SQL_EXPR_CALL && rank->call.function->id == SQL_FUNCTION_RRF;
+    uint32_t count = fuses ? rank->call.arguments.count : 1;
+    struct sql_vector_call call;
+
+    for (uint32_t i = 0; i < count && i < 32; i++) {
+        const struct sql_expr *score = fuses ? rank->call.arguments.items[i] : rank;
+
+        if (!sql_is_vector_call(score))
+            continue;
+        if (!sql_vector_call_read(score, policy, arena, &call, report))
+            return false;
+        if (!search_metric_is_similarity(call.vectors.metric))
+            query->ranks_ascending |= UINT32_C(1) << i;
+    }
+    return true;
+}
+
 bool sql_vectors_orient(struct sql_query *query, struct slice policy, struct arena *arena,
                         const struct sql_report *report)
 {
     struct sql_vector_call call;
 
+    if (query->order_by_rank)
+        return ranks_orient(query, policy, arena, report);
     if (!sql_orders_by_vector(query))
         return true;
     if (!sql_vector_call_read(query->order_by[0].expr, policy, arena, &call, report))

@@ -30,8 +30,8 @@ NODISCARD bool sql_vector_call_read(const struct sql_expr *call, struct slice po
                                     struct arena *arena, struct sql_vector_call *ret_call,
                                     const struct sql_report *report);
 
-/* An order by vectors has the most alike first: sets the direction of a resolved and bound query.
- * Others stay as they are. */
+/* An order by vectors has the most alike first: sets the direction of a resolved and bound query,
+ * and those of the scores of a ranking. Others stay as they are. */
 NODISCARD bool sql_vectors_orient(struct sql_query *query, struct slice policy, struct arena *arena,
                                   const struct sql_report *report);
 

@@ -79,6 +79,7 @@ static void begin(const struct step *step, bool again)
 
     state->at = behind(commit_clock_settled(times_of(step)));
     state->at_ms = clock_read_wall_ms(step->terms->services->clock);
+    state->walked = true;
     state->phase = REST_VIEW_FILL;
     state->again = again;
     state->source = 0;
@@ -349,7 +350,7 @@ static bool rebuild(const struct step *step, const char *why, struct error *err)
  * is not known. */
 static bool is_quiet(const struct rest_view_state *state, struct commit_clock *times)
 {
-    if (state->at.time < commit_clock_started(times))
+    if (!state->walked)
         return false;
     for (size_t i = 0; i < state->source_count; i++)
         if (commit_clock_noted(times, state->hashes[i]) > state->at.time)
@@ -385,6 +386,7 @@ static bool follow(const struct step *step, bool *ret_more, struct error *err)
         /* what was committed while it was walked may be behind it, so the time is that of before */
         state->at = behind(MAX(settled, state->at.time));
         state->at_ms = now_ms;
+        state->walked = true;
         state->changed |= now_ms - state->kept_ms > step->terms->lag_ms_max / KEPT_PARTS;
     } else {
         state->at = found.last;

@@ -45,6 +45,8 @@ struct rest_view_state {
     uint64_t keys;
     struct buf position;
 
+    bool walked; /* up to `at`, by this process: later changes of its sources are noted in the clock
+                  */
     bool changed;                     /* since it was written down */
     int64_t kept_ms;                  /* at_ms as it is written down */
     int64_t written_ms;               /* monotonic: when that was */

@@ -344,8 +344,8 @@ static bool number_wait(struct rest_views *views, uint32_t number, int64_t deadl
     }
     for (size_t i = 0; i < state->source_count; i++)
         wanted = MAX(wanted, commit_clock_noted(times, state->hashes[i]));
-    wanted = MAX(wanted, commit_clock_started(times)); /* what was before is not known */
-    while (state && (state->phase != REST_VIEW_FOLLOW || state->at.time < wanted)) {
+    while (state &&
+           (state->phase != REST_VIEW_FOLLOW || !state->walked || state->at.time < wanted)) {
         if (!condition_wait_until(&views->stepped, &views->lock, deadline_ms))
             return false;
         state = state_find(views, number);

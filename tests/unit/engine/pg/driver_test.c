@@ -554,8 +554,8 @@ static void a_newer_format_is_refused(void **state)
     struct store *store = *state;
 
     engine_close(TAKE(store->engine));
-    postgres_query(server, "UPDATE orrery.node SET format = 2");
-    open_fails(store->url, ERROR_STORE_VERSION, "format 2");
+    postgres_query(server, "UPDATE orrery.node SET format = 3");
+    open_fails(store->url, ERROR_STORE_VERSION, "format 3");
 }
 
 static void a_server_without_fsync_does_not_count_as_durable(void **state)

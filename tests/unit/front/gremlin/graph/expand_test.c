@@ -369,6 +369,35 @@ static void heads_come_from_entries_without_an_item(void **state)
         gremlin_value_unref(model->vertices[i]);
 }
 
+static void vertices_come_without_the_edges_between_them(void **state)
+{
+    struct graph_bench *bench = *state;
+    CLEANUP(memory_free) struct model *model = MEMORY_NEW(struct model);
+    CLEANUP(gremlin_graph_free) struct gremlin_graph *graph = NULL;
+    CLEANUP(gremlin_found_free) struct gremlin_found *found = NULL;
+    const struct gremlin_search all = {.kind = GREMLIN_ELEMENT_VERTEX};
+    struct gremlin_page page;
+    struct random random;
+    struct error err = {0};
+    uint64_t items, count = 0;
+
+    random_seed(&random, 12);
+    graph_bench_container(bench, "g", "\"/pk\"", 8);
+    indexes_add(bench);
+    graph = graph_bench_graph(bench, "g");
+    build(bench, graph, &random, true, model);
+    items = gremlin_graph_figures(graph).items;
+    assert_ok(gremlin_graph_search(graph, &all, &found, &err), &err);
+    do {
+        assert_ok(gremlin_found_next(found, 0, &page, &err), &err);
+        count += page.count;
+    } while (page.count);
+    assert_int_equal(count, VERTICES);
+    assert_int_equal(gremlin_graph_figures(graph).items - items, VERTICES);
+    for (int i = 0; i < VERTICES; i++)
+        gremlin_value_unref(model->vertices[i]);
+}
+
 static void indexes_are_wanted_by_those_who_met_edges_and_may_write(void **state)
 {
     struct graph_bench *bench = *state;
@@ -405,6 +434,7 @@ int main(void)
         STORY(from_entries_over_eight_partitions_in_small_pages),
         STORY(from_entries_without_a_partition_key),
         STORY(heads_come_from_entries_without_an_item),
+        STORY(vertices_come_without_the_edges_between_them),
         STORY(indexes_are_wanted_by_those_who_met_edges_and_may_write),
     };
 

@@ -443,9 +443,45 @@ static void rewritten_queries_are_queries(void **state UNUSED)
     }
 }
 
+static void rankings_have_a_query_for_each_score(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct slice json;
+    struct error err;
+
+    assert_ok(plan(arena,
+                   "SELECT TOP 10 c.id AS x FROM c WHERE c.n > 1 ORDER BY RANK "
+                   "FullTextScore(c.text, 'swim', 'pool')",
+                   "HybridSearch, NonStreamingOrderBy", &json, NULL, &err),
+              &err);
+#define SUMS                                                                                       \
+    "{documentdb-formattablehybridsearchquery-totaldocumentcount}, "                               \
+    "{documentdb-formattablehybridsearchquery-totalwordcount-0}, "                                 \
+    "{documentdb-formattablehybridsearchquery-hitcountsarray-0}"
+#define SCORE "_FullTextScore(c.text, [\\\"swim\\\", \\\"pool\\\"], " SUMS ")"
+    assert_contains(arena_text(arena, json),
+                    "\"globalStatisticsQuery\":\"SELECT COUNT(1) AS documentCount, "
+                    "[{\\\"totalWordCount\\\": (SUM(_FullTextWordCount(c.text)) ?? 0), "
+                    "\\\"hitCounts\\\": [COUNTIF(FullTextContains(c.text, \\\"swim\\\")), "
+                    "COUNTIF(FullTextContains(c.text, \\\"pool\\\"))]}] AS fullTextStatistics "
+                    "FROM c\"");
+    assert_contains(arena_text(arena, json),
+                    "\"rewrittenQuery\":\"SELECT TOP 10 c._rid, [{\\\"item\\\": " SCORE
+                    "}] AS orderByItems, {\\\"payload\\\": {\\\"x\\\": c.id}, "
+                    "\\\"componentScores\\\": [(" SCORE " ?? -1)]} AS payload FROM c WHERE (");
+    assert_contains(arena_text(arena, json), " AND " FILTER ") ORDER BY " SCORE " DESC\"");
+    assert_contains(arena_text(arena, json), "\"componentWeights\":[],\"skip\":0,\"take\":10,"
+                                             "\"requiresGlobalStatistics\":true}");
+    assert_fails(plan(arena, "SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.a, 'b')",
+                      EVERYTHING, &json, NULL, &err),
+                 &err, ERROR_BAD_QUERY);
+    assert_contains(err.message, "HybridSearch");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rankings_have_a_query_for_each_score),
         cmocka_unit_test(queries_are_rewritten_for_the_client_to_merge),
         cmocka_unit_test(the_plan_says_what_is_left_to_do),
         cmocka_unit_test(the_whole_plan_is_as_the_service_writes_it),

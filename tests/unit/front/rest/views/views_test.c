@@ -402,6 +402,7 @@ static void a_rekey_of_either_side_leaves_the_view_right(void **state)
                        arena_printf(world.fixture->arena, "{\"paths\":[\"%s\"],\"version\":2}",
                                     keys[round])));
         assert_ok(migrator_rekey(world.fixture->migrator, container, &rekey, false, &err), &err);
+        container_unref(TAKE(container)); /* whose map must not be held at the end */
         for (int i = 0; i < 2000; i++) {
             CLEANUP(container_unref)
             struct container *now = opened_as(&world, round % 2 ? "v" : "c");

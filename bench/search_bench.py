@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Searching, against PostgreSQL on the same items: words by tsvector and GIN, places by PostGIS.
+
+    search_bench.py PATH_IN_THE_FOLDER_OF_THE_SERVER [--items N] [--seconds S]
+
+One connection to each, one query after the other with other words each time. Ours is asked over HTTP by Python, whose time counts;
+PostgreSQL by pgbench with prepared statements over a socket of the file system. Without PostGIS places are left out.
+"""
+import argparse
+import base64
+import email.utils
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+from servers import Server
+
+# Of the emulator: no secret.
+KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+WORDS, OFTEN_FROM, OFTEN_TO = 20000, 20, 400
+POSTGRES = "/usr/lib/postgresql/15/bin"
+
+
+def items(count):
+    """Texts of 20 to 60 words, the nth of which comes as often as 1 / n; places all over a continent."""
+    chance = random.Random(7)
+    weights = [1 / (n + 1) for n in range(WORDS)]
+    for i in range(count):
+        words = chance.choices(range(WORDS), weights, k=chance.randint(20, 60))
+        yield {"id": str(i), "pk": f"p{i % 100}", "text": " ".join(f"w{word}" for word in words),
+               "at": {"type": "Point", "coordinates": [chance.uniform(-10, 30), chance.uniform(35, 60)]}}
+
+
+class Ours:
+    """The server, asked over one connection."""
+
+    def __init__(self, port):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port)
+
+    def signed(self, verb, kind, link, path, body, headers):
+        date = email.utils.formatdate(usegmt=True)
+        text = f"{verb.lower()}\n{kind}\n{link}\n{date.lower()}\n\n"
+        signature = base64.b64encode(hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()).decode()
+        token = urllib.parse.quote(f"type=master&ver=1.0&sig={signature}", safe="")
+        self.connection.request(verb, path, body, {"authorization": token, "x-ms-date": date, "x-ms-version": "2018-12-31",
+                                                   "content-type": "application/json", **headers})
+        answer = self.connection.getresponse()
+        text = answer.read()
+        if answer.status >= 300:
+            sys.exit(f"search_bench: {verb} {path}: {answer.status} {text.decode()[:300]}")
+        return json.loads(text) if text else None
+
+    def fill(self, count):
+        self.signed("POST", "dbs", "", "/dbs", json.dumps({"id": "b"}), {})
+        self.signed("POST", "colls", "dbs/b", "/dbs/b/colls", json.dumps({
+            "id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
+            "fullTextPolicy": {"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/text", "language": "en-US"}]},
+            "indexingPolicy": {"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/text/?"}, {"path": "/at/*"}],
+                               "fullTextIndexes": [{"path": "/text"}], "spatialIndexes": [{"path": "/at/?", "types": ["Point"]}]}}), {})
+        for item in items(count):
+            self.signed("POST", "docs", "dbs/b/colls/c", "/dbs/b/colls/c/docs", json.dumps(item),
+                        {"x-ms-documentdb-partitionkey": json.dumps([item["pk"]])})
+
+    def query(self, text):
+        body = json.dumps({"query": text, "parameters": []})
+        return self.signed("POST", "docs", "dbs/b/colls/c", "/dbs/b/colls/c/docs", body, {
+            "x-ms-documentdb-isquery": "True", "content-type": "application/query+json", "x-ms-max-item-count": "1000",
+            "x-ms-documentdb-query-enablecrosspartition": "True"})["Documents"]
+
+    def rate(self, make, seconds):
+        chance, count, begun = random.Random(11), 0, time.monotonic()
+        while time.monotonic() - begun < seconds:
+            self.query(make(chance))
+            count += 1
+        return count / (time.monotonic() - begun)
+
+
+class Theirs:
+    """A PostgreSQL of our own, in a directory; not as root, which it refuses."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
+        if self.user:
+            shutil.chown(directory, "postgres")
+        self.run(f"{POSTGRES}/initdb", "-D", f"{directory}/pg", "-A", "trust", "-U", "postgres")
+        self.run(f"{POSTGRES}/pg_ctl", "-D", f"{directory}/pg", "-w", "-l", f"{directory}/log", "-o", f"-k {directory} -h ''", "start")
+
+    def run(self, *command, text=None):
+        result = subprocess.run([*self.user, *command], input=text, capture_output=True, text=True, check=False, cwd="/")
+        if result.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {result.stderr[:500]}")
+        return result.stdout
+
+    def sql(self, text):
+        return self.run("psql", "-h", self.directory, "-U", "postgres", "-v", "ON_ERROR_STOP=1", "-qAt", text=text)
+
+    def fill(self, count):
+        """Is PostGIS there?"""
+        rows = "".join("\t".join((item["id"], item["text"], "{} {}".format(*item["at"]["coordinates"]))) + "\n" for item in items(count))
+        self.sql("CREATE TABLE t (id text, body text, place text);\n\\copy t FROM STDIN\n" + rows + "\\.\n")
+        self.sql("ALTER TABLE t ADD words tsvector; UPDATE t SET words = to_tsvector('english', body);"
+                 "CREATE INDEX ON t USING gin (words); VACUUM ANALYZE t;")
+        try:
+            self.sql("CREATE EXTENSION postgis;")
+        except RuntimeError:
+            return False
+        self.sql("ALTER TABLE t ADD at geography; UPDATE t SET at = ST_GeogFromText('POINT(' || place || ')');"
+                 "CREATE INDEX ON t USING gist (at); VACUUM ANALYZE t;")
+        return True
+
+    def rate(self, script, seconds):
+        path = os.path.join(self.directory, "script.sql")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        os.chmod(path, 0o644)
+        said = self.run("pgbench", "-h", self.directory, "-U", "postgres", "-n", "-M", "prepared", "-T", str(seconds), "-f", path, "postgres")
+        return float(re.search(r"tps = ([\d.]+)", said)[1])
+
+    def stop(self):
+        self.run(f"{POSTGRES}/pg_ctl", "-D", f"{self.directory}/pg", "-m", "immediate", "stop")
+
+
+def two_words(chance):
+    return tuple(chance.randint(OFTEN_FROM, OFTEN_TO) for _ in range(2))
+
+
+def contains(chance):
+    return 'SELECT c.id FROM c WHERE FullTextContainsAll(c.text, "w{}", "w{}")'.format(*two_words(chance))
+
+
+def ranked(chance):
+    return 'SELECT TOP 10 c.id FROM c ORDER BY RANK FullTextScore(c.text, "w{}", "w{}")'.format(*two_words(chance))
+
+
+def square(chance):
+    x, y = chance.randint(-10, 28), chance.randint(35, 58)
+    return [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1], [x, y]]
+
+
+def within(chance):
+    return f'SELECT c.id FROM c WHERE ST_WITHIN(c.at, {{"type":"Polygon","coordinates":[{square(chance)}]}})'
+
+
+def near(chance):
+    x, y = chance.randint(-10, 30), chance.randint(35, 60)
+    return f'SELECT c.id FROM c WHERE ST_DISTANCE(c.at, {{"type":"Point","coordinates":[{x},{y}]}}) < 50000'
+
+
+SETS = f"\\set a random({OFTEN_FROM}, {OFTEN_TO})\n\\set b random({OFTEN_FROM}, {OFTEN_TO})\n"
+PLACES = "\\set x random(-10, 28)\n\\set y random(35, 58)\n"
+LINES = [
+    ("words, contains all of two", contains, False,
+     SETS + "SELECT id FROM t WHERE words @@ to_tsquery('english', 'w' || :a || ' & w' || :b);"),
+    ("words, ranked top 10 of two", ranked, False,
+     SETS + "SELECT id FROM t, to_tsquery('english', 'w' || :a || ' | w' || :b) q WHERE words @@ q ORDER BY ts_rank(words, q) DESC LIMIT 10;"),
+    ("places, within a square degree", within, True,
+     PLACES + "SELECT id FROM t WHERE ST_Covers(ST_MakeEnvelope(:x, :y, :x + 1, :y + 1, 4326)::geography, at);"),
+    ("places, within 50 km", near, True,
+     PLACES + "SELECT id FROM t WHERE ST_DWithin(at, ST_MakePoint(:x, :y)::geography, 50000);"),
+]
+
+
+def bench(orrery, args, directory, log):
+    server = Server("orrery", [
+        orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
+        "--mongo-replica-set", "off", "--node", f"local=rocksdb:{directory}/data", "--set", "throughput.enforce=never",
+        "--set", "log.level=warning"], r"REST +https?://\S+:(\d+)/", log)
+    theirs = Theirs(tempfile.mkdtemp(prefix="search_bench_pg.", dir=directory))
+    try:
+        ours = Ours(server.port)
+        ours.fill(args.items)
+        postgis = theirs.fill(args.items)
+        if not postgis:
+            print("search_bench: postgresql-15-postgis-3 is not installed: places are left out", flush=True)
+        for name, make, places, script in LINES:
+            if places and not postgis:
+                continue
+            rates = ours.rate(make, args.seconds), theirs.rate(script, args.seconds)
+            print(f"{name}, {args.items} items, queries per second, vs PostgreSQL: {rates[0]:.0f} / {rates[1]:.0f} = {rates[0] / rates[1]:.2f}",
+                  flush=True)
+    finally:
+        theirs.stop()
+        server.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--items", type=int, default=int(os.environ.get("SEARCH_BENCH_ITEMS", "20000")))
+    parser.add_argument("--seconds", type=int, default=10)
+    args = parser.parse_args()
+    orrery = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.program))), "orrery")
+    with tempfile.TemporaryDirectory(prefix="search_bench.") as directory, \
+            open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
+        os.chmod(directory, 0o755)
+        bench(orrery, args, directory, log)
+
+
+main()

@@ -1,0 +1,328 @@
+/* One of several servers: what it does beside serving.
+ *
+ *     join     registers on the root, and finds out who owns it
+ *     begin    doors before its fronts (peer/doors.h), with the certificate that servers show each
+ *              other: of the authority in the catalogue, so whoever opens the root is a member
+ *     listen   for connections that others pass on
+ *     turn     it owns: opens the nodes, and the doors lead to its own fronts
+ *
+ * The thread of the member (member.c) tells the server's own thread by a signal that the role has
+ * changed, since that one waits for nothing else. A server that owned and does no more stops and
+ * begins again, as after a reset: all it remembers may be wrong. */
+#include "server/server_private.h"
+
+#include "catalogue/notes.h"
+#include "document/json.h"
+#include "front/browser.h"
+#include "server/metrics_servers.h"
+#include "server/x509.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum { JOIN_LOOK_MS = 50, DRAIN_QUIET_MS = 100, BODY_MAX = 64 * 1024 };
+
+/* What servers' certificates are good for, and no other is. */
+static const char peers_name[] = "servers.orrery.internal";
+
+/* Of HTTP: a request whose owner went before the answer began. What became of it is not known, as
+ * of any other that is answered so. */
+#define LOST_BODY                                                                                  \
+    "{\"code\":\"RequestTimeout\",\"message\":\"the server that owns the nodes went away: it is "  \
+    "not "                                                                                         \
+    "known whether the request was done\"}"
+static const char lost_answer[] =
+    "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    "x-ms-substatus: 0\r\nContent-Length: ";
+
+/* --- What the member tells -------------------------------------------------------------------- */
+
+static void on_seen(void *context, const struct engine_membership *seen)
+{
+    struct server *server = context;
+    const struct engine_member *owner = seen ? engine_membership_find(seen, seen->owner) : NULL;
+    struct net_address address;
+    struct error ignored;
+
+    if (!server->doors || !seen || atomic_load(&server->role) != MEMBER_FOLLOWER)
+        return;
+    if (owner && net_address_parse(slice_of_text(owner->address), &address, &ignored))
+        peer_doors_theirs(server->doors, owner->incarnation, &address);
+    else
+        peer_doors_nobodys(server->doors);
+}
+
+static void on_turned(void *context, enum member_role role)
+{
+    struct server *server = context;
+
+    atomic_store(&server->role, role);
+    if (server->doors)
+        peer_doors_nobodys(server->doors);
+    pthread_kill(server->main_thread, SERVER_SIGNAL_TURNED);
+}
+
+/* --- Joining ---------------------------------------------------------------------------------- */
+
+static bool authority_is_there(struct server *server)
+{
+    CLEANUP(buf_done) struct buf authority;
+    CLEANUP(x509_secret_done) struct buf key;
+    struct error ignored;
+
+    buf_init(&authority, X509_PEM_BYTES_MAX);
+    buf_init(&key, X509_PEM_BYTES_MAX);
+    return server_authority(server, &authority, &key, &ignored) && authority.len > 0;
+}
+
+/* A signal to stop is not waited for by anybody else yet. */
+static bool stop_came(void)
+{
+    struct timespec pause = {0, JOIN_LOOK_MS * 1000 * 1000};
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    return sigtimedwait(&set, NULL, &pause) > 0;
+}
+
+bool server_peering_join(struct server *server, bool *ret_owns, struct error *err)
+{
+    bool told = false;
+    sigset_t set;
+
+    server->main_thread = pthread_self();
+    sigemptyset(&set);
+    sigaddset(&set, SERVER_SIGNAL_TURNED);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (!member_new(&(struct member_options){.settings = server->settings,
+                                             .log = server->log,
+                                             .seen = on_seen,
+                                             .turned = on_turned,
+                                             .context = server},
+                    &server->member, err))
+        return false;
+    member_begin(server->member);
+    for (;;) {
+        int role = atomic_load(&server->role);
+
+        if (role == MEMBER_LOST)
+            return error_set(err, ERROR_STORE_IN_USE, "this server is registered no more");
+        *ret_owns = role == MEMBER_CLAIMED;
+        if (*ret_owns || authority_is_there(server))
+            return true;
+        if (!told)
+            log_event(server->log, LOG_INFO, "waiting for a server that owns the nodes");
+        told = true;
+        if (stop_came())
+            return error_set(err, ERROR_CANCELLED, "stopped while no server owned the nodes");
+    }
+}
+
+/* --- Doors ------------------------------------------------------------------------------------ */
+
+static bool peers_tls(struct server *server, struct net_tls_context **ret_tls, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(buf_done) struct buf authority;
+    CLEANUP(x509_secret_done) struct buf key;
+    CLEANUP(x509_secret_done) struct buf own;
+    struct certificate_names *names = ARENA_NEW(arena, struct certificate_names);
+
+    buf_init(&authority, X509_PEM_BYTES_MAX);
+    buf_init(&key, X509_PEM_BYTES_MAX);
+    buf_init(&own, X509_PEM_BYTES_MAX);
+    names->count = 1;
+    names->list[0].text = slice_of_text(peers_name);
+    return server_authority(server, &authority, &key, err) &&
+           x509_issue(buf_slice(&authority), buf_slice(&key), names, clock_wall_ms(), &own, err) &&
+           net_tls_context_new_peers(buf_slice(&own), buf_slice(&own), buf_slice(&authority),
+                                     peers_name, ret_tls, err);
+}
+
+/* What is answered by a follower itself, for balancers and whoever counts. Nobody signs it, so it
+ * is served under the hosts of this server alone, as probes are. The connection ends with the
+ * answer: whatever came behind it would be for the owner. */
+static void follower_answer(struct net_http_request *request, void *context)
+{
+    struct server *server = context;
+    CLEANUP(buf_done) struct buf body;
+    bool metrics = slice_starts_with(request->path, SLICE("/metrics"));
+    struct net_http_header type = {SLICE("Content-Type"), metrics
+                                                              ? SLICE("text/plain; version=0.0.4")
+                                                              : SLICE("application/json")};
+    struct net_http_response response = {
+        .headers = &type, .header_count = 1, .body_kind = NET_HTTP_BODY_OWNED, .close = true};
+    struct error err;
+
+    buf_init(&body, BODY_MAX);
+    if (!front_host_check(&server->hosts, request, &err)) {
+        response.status = err.status;
+        type.value = SLICE("application/json");
+        BUF_APPEND(&body, "{\"code\":\"MisdirectedRequest\",\"message\":");
+        document_json_write_string(slice_of_text(err.message), &body);
+        BUF_APPEND(&body, "}\n");
+    } else if (metrics) {
+        response.status = 200;
+        metrics_servers_print(server->member, server->doors, &body);
+    } else {
+        response.status =
+            metrics_servers_ready(server->member, server->settings, &body) ? 200 : 503;
+    }
+    response.body.data = buf_take(&body, &response.body.len);
+    net_http_respond(request, &response);
+}
+
+bool server_peering_begin(struct server *server, struct error *err)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
+    struct net_http_settings http = net_http_settings_default();
+    struct peer_doors *doors;
+    struct peer_front_local http_alone = {.refusal = net_http_protocol.refusal};
+    struct peer_front_local gremlin_alone = {.refusal = net_http_protocol.refusal};
+
+    if (!peers_tls(server, &tls, err))
+        return false;
+    doors = peer_doors_new(&(struct peer_doors_options){
+        .log = server->log,
+        .tls = tls,
+        .wait_ms = server->settings->servers_wait_ms,
+        .drain_ms = DRAIN_QUIET_MS,
+    });
+    snprintf(server->lost_answer, sizeof server->lost_answer, "%s%zu\r\n\r\n%s", lost_answer,
+             sizeof LOST_BODY - 1, LOST_BODY);
+    http_alone.lost = slice_of_text(server->lost_answer);
+    peer_doors_front(doors, PEER_REST, &http_alone);
+    peer_doors_front(doors, PEER_TABLE, &http_alone);
+    /* which becomes WebSocket, where an answer of HTTP would be noise */
+    peer_doors_front(doors, PEER_GREMLIN, &gremlin_alone);
+    http.memory = &server->memory;
+    server->follower_http = net_http_new(server->loops, &http, follower_answer, server);
+    peer_doors_probes(doors, &net_http_protocol, server->follower_http);
+    server->probes.sources.doors = doors;
+    atomic_store(&server->doors, doors); /* which the member's thread looks at */
+    return true;
+}
+
+bool server_peering_listen(struct server *server, struct error *err)
+{
+    CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
+    CLEANUP(memory_free) struct engine_membership *seen = MEMORY_NEW(struct engine_membership);
+    struct net_listener_settings settings = net_listener_settings_default();
+    struct net_address address;
+
+    settings.connections_max = (uint32_t)server->settings->net_connections_max;
+    settings.output_high = (size_t)server->settings->net_output_bytes_high;
+    settings.input_max = MAX(settings.input_max, 2 * (size_t)server->settings->net_head_bytes_max);
+    settings.write_stall_ms = server->settings->net_write_stall_ms_max;
+    settings.handshake_ms = server->settings->net_handshake_ms_max;
+    settings.tls_required = true;
+    if (!peers_tls(server, &tls, err) ||
+        !net_address_parse(slice_of_text(server->settings->servers_listen), &address, err) ||
+        !net_listener_new(server->loops, &address, &settings, &peer_gate_protocol, server->doors,
+                          tls, &server->peers, err))
+        return error_prefix(err, "servers.listen");
+    (void)member_membership(server->member, seen);
+    on_seen(server, seen);
+    return true;
+}
+
+void server_peering_own(struct server *server)
+{
+    const struct peer_front_local fronts[] = {
+        [PEER_REST] = {&net_http_protocol, server->http, net_http_protocol.refusal,
+                       slice_of_text(server->lost_answer)},
+        [PEER_TABLE] = {&net_http_protocol, server->table_http, net_http_protocol.refusal,
+                        slice_of_text(server->lost_answer)},
+        [PEER_GREMLIN] = {&net_http_protocol, server->gremlin_http, net_http_protocol.refusal},
+        [PEER_MONGO] = {&mongo_wire_protocol,
+                        mongo_wire_of(server->mongo_front, MONGO_FACE_MONGOS)},
+        [PEER_MONGO_SET] = {&mongo_wire_protocol,
+                            mongo_wire_of(server->mongo_front, MONGO_FACE_REPLICA_SET)},
+    };
+
+    static_assert(ARRAY_LEN(fronts) == PEER_FRONTS, "one for each");
+    for (int i = 0; i < PEER_FRONTS; i++)
+        peer_doors_front(server->doors, (enum peer_front)i, &fronts[i]);
+    server->owns = true;
+    peer_doors_ours(server->doors);
+    log_event(server->log, LOG_INFO, "serving the nodes",
+              LOG_TEXT("server", server->settings->servers_name));
+}
+
+/* --- Turning ---------------------------------------------------------------------------------- */
+
+bool server_peering_turn(struct server *server)
+{
+    int role = atomic_load(&server->role);
+    struct error err;
+
+    if (role == MEMBER_CLAIMED && !server->owns) {
+        if (server_promote(server, &err)) {
+            server_peering_own(server);
+            return true;
+        }
+        log_error(server->log, "the nodes could not be taken over", &err);
+        role = MEMBER_LOST;
+    }
+    if (role != MEMBER_LOST)
+        return true;
+    atomic_store(&server->restarts, true);
+    return false;
+}
+
+bool server_peering_is_fenced(const struct server *server)
+{
+    return server->member && member_is_fenced(server->member);
+}
+
+void server_peering_leave(struct server *server)
+{
+    member_free(TAKE(server->member));
+    peer_doors_free(server->doors);
+}
+
+struct engine_claim server_peering_claim(const struct server *server)
+{
+    return server->member ? member_claim(server->member) : (struct engine_claim){0};
+}
+
+bool server_peering_note(struct server *server, struct slice key, struct arena *arena,
+                         struct engine_value *ret_value, struct error *err)
+{
+    uint32_t partition;
+    struct slice stored = catalogue_notes_place(key, arena, &partition);
+
+    assert(server->member);
+    return member_get(server->member, partition, stored, arena, ret_value, err);
+}
+
+/* Those of one region are told apart by a number: an SDK keeps them by their names. */
+size_t server_peering_locations(void *context, struct front_location list[FRONT_LOCATIONS_MAX])
+{
+    CLEANUP(memory_free) struct engine_membership *seen = MEMORY_NEW(struct engine_membership);
+    struct server *server = context;
+    size_t count = 0;
+
+    static_assert((int)FRONT_LOCATIONS_MAX >= (int)ENGINE_MEMBERS_MAX, "room for all");
+    (void)member_membership(server->member, seen);
+    for (size_t i = 0; i < seen->count; i++) {
+        const struct engine_member *one = &seen->list[i];
+        const char *region = one->region[0] ? one->region : "Orrery";
+        unsigned number = 1;
+
+        for (size_t j = 0; j < i; j++)
+            number += strcmp(seen->list[j].region, one->region) == 0;
+        if (!one->present || one->draining || !one->endpoint[0])
+            continue;
+        if (number == 1)
+            snprintf(list[count].name, sizeof list[count].name, "%s", region);
+        else
+            snprintf(list[count].name, sizeof list[count].name, "%.48s %u", region, number);
+        snprintf(list[count].endpoint, sizeof list[count].endpoint, "%s", one->endpoint);
+        count++;
+    }
+    return count;
+}
