@@ -142,6 +142,24 @@ static void a_copy_outlives_the_container_that_is_dropped(void **state)
     verify_no_others(fixture->cluster, &left, 1);
 }
 
+static void a_container_outlives_the_copy_that_is_dropped(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err;
+    bool busy;
+
+    container_make(fixture, BODY, 400);
+    items_put(fixture, 0, 30, "a");
+    copy_begin(fixture);
+    while (fixture->published == 0)
+        assert_ok(migrator_round(fixture->migrator, &busy, &err), &err);
+    assert_true(is_moving(fixture));
+    copy_drop(fixture);
+    restart(fixture);
+    settle(fixture);
+    verify(fixture, 30);
+}
+
 static void a_copy_that_cannot_be_is_refused_and_nothing_begins(void **state)
 {
     struct fixture *fixture = *state;
@@ -215,6 +233,7 @@ int main(void)
         STORY(a_copy_is_what_the_container_was_when_it_was_published),
         STORY(what_is_written_afterwards_is_written_to_one_of_them),
         STORY(a_copy_outlives_the_container_that_is_dropped),
+        STORY(a_container_outlives_the_copy_that_is_dropped),
         STORY(a_copy_that_cannot_be_is_refused_and_nothing_begins),
         STORY(a_copy_taken_back_leaves_nothing),
         STORY(a_copy_cut_off_at_any_write_is_taken_up_again),
