@@ -90,7 +90,7 @@ export class Machine {
       writeFileSync(join(directory, 'scripts', name), '#!/bin/sh\n');
       chmodSync(join(directory, 'scripts', name), 0o755);
     }
-    cpSync(join(root, 'scripts/replicated'), join(directory, 'scripts/replicated'));
+    for (const name of ['replicated', 'cluster']) cpSync(join(root, 'scripts', name), join(directory, 'scripts', name));
     symlinkSync(dirname(binary), join(directory, 'build'));
     symlinkSync(join(root, 'tests/e2e/node_modules'), join(directory, 'node_modules'));
     for (const name of ['home', 'state']) mkdirSync(join(directory, name));
