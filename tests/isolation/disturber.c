@@ -76,13 +76,13 @@ static bool migration_try(struct disturber *disturber, enum migration_kind kind,
 static enum migration_kind kind_choose(struct disturber *disturber,
                                        const struct container *container)
 {
-    enum migration_kind kind = (enum migration_kind)below(disturber, MIGRATION_KINDS);
+    enum migration_kind kind = (enum migration_kind)below(disturber, DISTURBER_KINDS);
     size_t count;
 
-    for (unsigned i = 0; i < MIGRATION_KINDS; i++) {
+    for (unsigned i = 0; i < DISTURBER_KINDS; i++) {
         if (world_migrations(disturber->world, kind) < disturber->plan.migrations)
             break;
-        kind = (enum migration_kind)((kind + 1) % MIGRATION_KINDS);
+        kind = (enum migration_kind)((kind + 1) % DISTURBER_KINDS);
     }
     (void)partition_map_spans(container_map(container), &count);
     if (kind == MIGRATION_REROUTE &&
@@ -125,7 +125,7 @@ static bool is_complete(const struct disturber *disturber)
 {
     struct world *world = disturber->world;
 
-    for (unsigned i = 0; i < MIGRATION_KINDS; i++)
+    for (unsigned i = 0; i < DISTURBER_KINDS; i++)
         if (world_migrations(world, (enum migration_kind)i) < disturber->plan.migrations)
             return false;
     return world->failures >= disturber->plan.failures && world->faults >= disturber->plan.faults &&

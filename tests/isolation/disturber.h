@@ -5,6 +5,9 @@
 
 #include "isolation/world.h"
 
+/* Those that change the container itself: all but copies, which are the last kind. */
+enum { DISTURBER_KINDS = MIGRATION_COPY };
+
 /* The container it knows how to change: partitioned by /pk, with a directory.
  * The keys are those of clients.h. */
 #define DISTURBER_STRATEGY "{\"kind\":\"lookup\",\"shards\":8}"

@@ -81,7 +81,7 @@ static void run_moving(struct totals *totals, const char *what, enum world_store
     counts_print(&world, &disturber);
     totals_add(totals, &world);
     clients_expect_fine(&report);
-    for (size_t i = 0; i < MIGRATION_KINDS; i++)
+    for (size_t i = 0; i < DISTURBER_KINDS; i++)
         assert_true(world.migrations[i] >= plan->migrations);
     assert_true(world.failures >= plan->failures);
     assert_true(world.faults >= plan->faults);
@@ -144,7 +144,7 @@ static void everything_happened_often_enough(void **state)
 
     if (totals->runs < RUNS)
         skip();
-    for (size_t i = 0; i < MIGRATION_KINDS; i++) {
+    for (size_t i = 0; i < DISTURBER_KINDS; i++) {
         assert_true(totals->migrations[i] >= KIND_MIN);
         sum += totals->migrations[i];
     }
