@@ -110,9 +110,9 @@ test('unknown settings, options and commands suggest the nearest', async (t) => 
   await refused([...memory, '--nodes', 'a=memory:'], 2, /no option "--nodes": did you mean "--node"\?/);
   await refused(memory, 2, /ORRERY_LOG_LEVLE names no setting: did you mean ORRERY_LOG_LEVEL\?/,
     { env: { ORRERY_LOG_LEVLE: 'info' } });
-  const command = await orrery(['server']);
+  const command = await orrery(['serrve']);
   assert.equal(command.code, 2);
-  assert.match(command.err, /no command "server": did you mean "serve"\?/);
+  assert.match(command.err, /no command "serrve": did you mean "serve"\?/);
   const file = join(scratch(t), 'orrery.conf');
   writeFileSync(file, '[net]\nlops = 2\n');
   await refused([...memory, '--config', file], 2, /orrery\.conf:2: there is no setting "net.lops": did you mean "net.loops"\?/);

@@ -332,7 +332,7 @@ test('lookup: lines of the directory are edited while clients work', async (t) =
   const all = await at.container.items.query('SELECT VALUE c.id FROM c ORDER BY c.id').fetchAll();
   assert.deepEqual(all.resources, ids(at.items));
   for (const [body, words] of [
-    [{}, /the body is/], [{ edits: [] }, /1 to 1000/], [{ edits: [{ key: ['a', 'b'], shard: 1 }] }, /first component/],
+    [{}, /no member "edits"/], [{ edits: [] }, /1 to 1000/], [{ edits: [{ key: ['a', 'b'], shard: 1 }] }, /first component/],
     [{ edits: [{ key: 'a', shard: 16 }] }, /shard 16/], [{ edits: [{ key: 'a', shard: 1 }, { key: ['a'], shard: 2 }] }, /twice/],
   ]) {
     const answer = await at.send('POST', path, { body });
