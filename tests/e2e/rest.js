@@ -31,7 +31,7 @@ export function master(sig) {
 
 // Sends one request and gives { status, headers, bytes, text, json }; body is another name of json.
 // `account` is a path prefix, `authorization` replaces the signature, `sign` what is signed, `date`
-// the time of signing, `rid` the one that is signed where a path is made of _rids.
+// the time of signing, `rid` the one that is signed where a path is made of _rids, `agent` whose connections it takes.
 export async function signed(server, method, path, options = {}) {
   const { key = emulatorKey, headers = {}, body, account, authorization, host } = options;
   const date = options.date ?? new Date().toUTCString();
@@ -40,6 +40,7 @@ export async function signed(server, method, path, options = {}) {
   const sig = signature(key, method, options.sign ?? parts, date);
   const answer = await send(server, method, (account ? `/${account}` : '') + path, {
     host,
+    agent: options.agent,
     headers: { 'x-ms-date': date, authorization: authorization ?? master(sig), 'x-ms-version': '2020-07-15', ...headers },
     body: body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
   });
@@ -47,10 +48,10 @@ export async function signed(server, method, path, options = {}) {
 }
 
 // The path goes out as it is written here; fetch would tidy it up.
-export function send(server, method, path, { headers = {}, body, host } = {}) {
+export function send(server, method, path, { headers = {}, body, host, agent } = {}) {
   return new Promise((resolve, reject) => {
     const sent = request(
-      { host: '127.0.0.1', port: server.port, method, path, headers: { ...headers, ...(host ? { host } : {}) } },
+      { host: '127.0.0.1', port: server.port, agent, method, path, headers: { ...headers, ...(host ? { host } : {}) } },
       (response) => {
         const chunks = [];
         response.on('data', (chunk) => chunks.push(chunk));
