@@ -13,7 +13,13 @@
  * A claim changes the epoch of the owner row. It waits for the transaction that has the row, whose
  * effect then is there, and every later one of that owner fails (owner.c). If the owner's process
  * was stopped in the middle of one its session is ended; never one that waits for a standby, which
- * would show everybody what only the primary has. */
+ * would show everybody what only the primary has.
+ *
+ * An owner knows what was acknowledged and finds out if a failover has lost it; one that dies in
+ * the failover cannot tell. So every beat remembers how far the owner's transactions had come: they
+ * come one after the other, so all but the last one seen were acknowledged. A claim that finds
+ * fewer writes the loss down with it, and the node is not opened before it was accepted. What came
+ * between the last beat and the failover nobody remembers. */
 #include "engine/pg/pg_private.h"
 
 enum { BEAT_MS_MAX = 2000, LOCK_WAIT_MS = 1000 };
@@ -24,6 +30,8 @@ struct members {
     struct pg_primary primary;
     struct pg_connection *connection; /* NULL: lost */
     struct engine_member self;
+    uint64_t acknowledged; /* transactions of the owner's, as far as beats have shown */
+    uint64_t losses;       /* that were written down by then */
 };
 
 static struct members *members_of(struct engine_members *base)
@@ -269,7 +277,8 @@ static void beat_send(struct members *members)
             params, ARRAY_LEN(params));
     pg_send(members->connection,
             "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,"
-            " coalesce(member, 0), term, " PG_LOCK_IS_HELD(PG_LOCK_OWNER) " FROM orrery.owner",
+            " coalesce(member, 0), term, " PG_LOCK_IS_HELD(
+                PG_LOCK_OWNER) ", sequence, (SELECT count(*) FROM orrery.loss) FROM orrery.owner",
             NULL, 0);
     pg_send(members->connection,
             "SELECT name, address, endpoint, region, release, incarnation, beat, "
@@ -277,6 +286,17 @@ static void beat_send(struct members *members)
                 PG_LOCK_MEMBER
                 ", s.incarnation & 2147483647") " FROM orrery.server s ORDER BY name",
             NULL, 0);
+}
+
+/* A loss that was written down is not to be found again by the next who claims. */
+static void progress_note(struct members *members, uint64_t sequence, uint64_t losses)
+{
+    uint64_t acknowledged = sequence ? sequence - 1 : 0;
+
+    if (losses > members->losses)
+        members->acknowledged = acknowledged;
+    members->losses = MAX(losses, members->losses);
+    members->acknowledged = MAX(acknowledged, members->acknowledged);
 }
 
 static bool members_beat(struct engine_members *base, struct engine_membership *ret_membership,
@@ -304,6 +324,7 @@ static bool members_beat(struct engine_members *base, struct engine_membership *
     if (PQntuples(owner) != 1)
         return error_set(err, ERROR_STORE_CORRUPT, "the table orrery.owner has not one row");
     trip_ms = clock_monotonic_ms() - sent_ms;
+    progress_note(members, pg_field_uint64(owner, 0, 4), pg_field_uint64(owner, 0, 5));
     *ret_membership = (struct engine_membership){
         .owner = pg_field_uint64(owner, 0, 1),
         .term = pg_field_uint64(owner, 0, 2),
@@ -318,6 +339,21 @@ static bool members_beat(struct engine_members *base, struct engine_membership *
 }
 
 /* --- Owning ---------------------------------------------------------------------------------- */
+
+/* In the transaction of the claim: whoever claims, and whatever becomes of it then, it is known. */
+static void loss_send(struct members *members)
+{
+    struct pg_number numbers[3];
+    struct pg_param params[] = {
+        pg_number(&numbers[0], members->acknowledged), pg_number(&numbers[1], members->losses),
+        pg_number(&numbers[2], pg_connection_server(members->connection)->timeline)};
+
+    pg_send(members->connection,
+            "INSERT INTO orrery.loss (acknowledged, found, timeline)"
+            " SELECT $1::bigint, sequence, $3::bigint FROM orrery.owner WHERE sequence < $1::bigint"
+            " AND (SELECT count(*) FROM orrery.loss) <= $2::bigint",
+            params, ARRAY_LEN(params));
+}
 
 static bool members_claim(struct engine_members *base, const struct engine_membership *seen,
                           struct engine_claim *ret_claim, struct error *err)
@@ -335,6 +371,7 @@ static bool members_claim(struct engine_members *base, const struct engine_membe
         (seen->owner && !pg_schema_predecessor_end(members->connection, err)))
         return false;
     decision_begin(members);
+    loss_send(members);
     /* Whoever beats at this very moment is waited for, and then lives. */
     pg_send(members->connection,
             "WITH lives AS (SELECT beat FROM orrery.server WHERE incarnation = $2::bigint"
@@ -347,7 +384,7 @@ static bool members_claim(struct engine_members *base, const struct engine_membe
             params, ARRAY_LEN(params));
     if (!decision_end(members, &answer, err))
         return false;
-    claimed = answer.results[DECISION_FIRST];
+    claimed = answer.results[DECISION_FIRST + 1];
     if (PQntuples(claimed) != 1)
         return error_set(err, ERROR_CONFLICT, "the owner of the root lives, or is another");
     *ret_claim = (struct engine_claim){base->incarnation, pg_field_uint64(claimed, 0, 0)};
