@@ -9,17 +9,9 @@ import { TableClient, AzureNamedKeyCredential } from '@azure/data-tables';
 import { MongoClient } from 'mongodb';
 import { Server, binary, emulatorKey, environment, orrery, scratch } from './server.js';
 import { Postgres } from './postgres.js';
+import { freePort } from './port.js';
 import { signed } from './rest.js';
 import { spawn } from 'node:child_process';
-
-async function freePort() {
-  const listener = net.createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  return port;
-}
 
 const kills = Number(process.env.SERVERS_KILLS ?? 3); // more for a soak
 
@@ -164,7 +156,8 @@ class Load {
   acknowledged = [];
   unknown = new Set();
 
-  constructor(container, writers) {
+  constructor(t, container, writers) {
+    t.after(() => (this.stopping = true)); // a test that fails must not write for ever
     this.writers = Array.from({ length: writers }, (_, writer) => this.#write(container, writer));
   }
 
@@ -213,7 +206,7 @@ test('@azure/cosmos goes on while the server that owns is killed, again and agai
   assert.equal((await orrery(['server', 'drain', 'c', '--endpoint', c.url, '--dev'])).code, 0);
   let [owner, follower] = ['a', 'b'];
   const container = await containerOf(cosmos(t, c));
-  const load = new Load(container, 3);
+  const load = new Load(t, container, 3);
   const pauses = [];
   for (let round = 0; round < kills; round++) {
     await load.reach(15);
@@ -272,7 +265,7 @@ test('a server that stops or drains hands over at once, and no acknowledged writ
   const all = await fleet(t, 'a', 'b', 'c');
   const [a, b, c] = ['a', 'b', 'c'].map((name) => all.servers.get(name));
   const container = await containerOf(cosmos(t, c));
-  const load = new Load(container, 2);
+  const load = new Load(t, container, 2);
   await load.reach(10);
   const drained = await orrery(['server', 'drain', 'a', '--endpoint', c.url, '--dev']);
   assert.equal(drained.code, 0, drained.err);
