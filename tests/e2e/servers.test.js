@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { CosmosClient } from '@azure/cosmos';
 import { TableClient, AzureNamedKeyCredential } from '@azure/data-tables';
@@ -24,6 +25,14 @@ async function probe(server, path) {
   let text = '';
   for await (const bytes of answer) text += bytes;
   return { status: answer.statusCode, text };
+}
+
+// Stops it as SIGSTOP does, which is over when each of its threads stands: until then it reads what comes.
+async function halt(server) {
+  const tasks = `/proc/${server.process.pid}/task`;
+  const stands = (id) => /^State:\s+T/m.test(readFileSync(`${tasks}/${id}/status`, 'utf8'));
+  server.process.kill('SIGSTOP');
+  while (!readdirSync(tasks).every(stands)) await pause(1);
 }
 
 class Fleet {
@@ -235,7 +244,7 @@ test('a server that was stopped past its lease and goes on can write nothing, an
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.after(() => agent.destroy());
   assert.equal((await create('open', agent)).status, 201);
-  a.process.kill('SIGSTOP');
+  await halt(a);
   // while it is stopped two writes wait, to be read by a server that owns no more
   const late = create('late', agent).catch((error) => error);
   const passed = create('passed').catch((error) => error);
