@@ -229,8 +229,8 @@ static void number_build(struct builder *b)
 
 /* --- Index ----------------------------------------------------------------------------------- */
 
-/* i | entry | routing key | number -> pk and id, what the entry says; of format 2 nothing, the number
- * leads to the key */
+/* i | entry | routing key | number -> pk and id, what the entry says; of format 2 nothing, the
+ * number leads to the key */
 static struct slice index_key(struct builder *b, struct slice entry, uint64_t number)
 {
     size_t len = 1 + entry.len + b->parts.routing.len + 8;
@@ -294,9 +294,8 @@ static void index_build_difference(struct builder *b, struct index_entry *old, s
 {
     struct engine_op *ops = ARENA_ARRAY(b->set->arena, struct engine_op, old_count + new_count);
     bool renamed = b->change->from.data != NULL;
-    size_t count =
-        partition_difference(entries_as_sets(b, old, old_count, renamed), old_count,
-                             entries_as_sets(b, new, new_count, false), new_count, ops);
+    size_t count = partition_difference(entries_as_sets(b, old, old_count, renamed), old_count,
+                                        entries_as_sets(b, new, new_count, false), new_count, ops);
     uint64_t number = b->change->before->header.number;
 
     assert(b->keeps_number);

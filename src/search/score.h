@@ -1,5 +1,6 @@
 /* Score: BM25, how well a text fits phrases. What is known of all texts comes from whoever asks; so
- * a score is the same wherever the text lies, and whether the text was read or its index entries. */
+ * a score is the same wherever the text lies, and whether the text was read or its index entries.
+ */
 #pragma once
 
 #include "base/attrs.h"

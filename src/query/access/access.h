@@ -59,9 +59,9 @@ struct query_nearest {
 struct query_scoring {
     struct document_path path; /* of the text */
     struct slice language, phrases, hits;
-    double texts, words;                 /* all this is the function's arguments */
-    uint8_t terms[QUERY_TERMS_MAX];      /* which term a phrase is */
-    double weights[QUERY_TERMS_MAX];     /* and what it counts */
+    double texts, words;             /* all this is the function's arguments */
+    uint8_t terms[QUERY_TERMS_MAX];  /* which term a phrase is */
+    double weights[QUERY_TERMS_MAX]; /* and what it counts */
     size_t phrase_count;
     uint64_t wanted; /* rows of a span, after which no other can be among those of the plan */
     bool filtered;   /* not every entry makes a row */
@@ -174,7 +174,8 @@ const struct query_index_use *query_vectors_use(const struct query_plan *plan,
                                                 const struct query_access *access,
                                                 struct arena *arena);
 
-/* The full-text index that the order of the plan can be had from, instead of the access; NULL: none.
+/* The full-text index that the order of the plan can be had from, instead of the access; NULL:
+ * none.
  */
 const struct query_index_use *query_scores_use(const struct query_plan *plan,
                                                const struct item_space *space,

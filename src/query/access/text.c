@@ -1,5 +1,5 @@
-/* Full-text indexes: what a filter says of the words of a text becomes terms to look up, and so does
- * an order by their score.
+/* Full-text indexes: what a filter says of the words of a text becomes terms to look up, and so
+ * does an order by their score.
  *
  * The entries of all terms of a filter are walked together (run/postings.h): what they have in
  * common, or what any of them has. Entries do not know what is next to what: where phrases are
@@ -176,8 +176,7 @@ static bool joins(const struct sought *sought, const struct query_condition *par
                   const struct index_definition *definition)
 {
     return sought->definition == definition && sought->group_count == 1 &&
-           part->words->group_count == 1 &&
-           slice_equal(sought->language, part->words->language);
+           part->words->group_count == 1 && slice_equal(sought->language, part->words->language);
 }
 
 void query_text_uses_find(const struct item_space *space, struct query_filter *filter,

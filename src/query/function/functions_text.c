@@ -329,7 +329,8 @@ static double score_of(const struct phrase *phrases, size_t count, double terms,
         double often = (double)phrases[i].hits;
 
         if (phrases[i].hits && mean > 0 && document_to_double(&iter.value, &hits))
-            score += search_score_part(search_score_weight(corpus->texts, hits), often, terms, mean);
+            score +=
+                search_score_part(search_score_weight(corpus->texts, hits), often, terms, mean);
     }
     return score;
 }

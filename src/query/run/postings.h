@@ -15,9 +15,12 @@ struct query_posting {
     uint32_t often[QUERY_TERMS_MAX]; /* of those it has */
 };
 
-/* request: of any one of the ranges; its slices, terms and view outlive the postings. */
+struct query_lists;
+
+/* request: of any one of the ranges; its slices, terms and view outlive the postings. lists: where
+ * entries may be in memory; NULL: nowhere. */
 NODISCARD bool query_postings_open(const struct view *view, const struct cursor_request *request,
-                                   const struct query_terms *terms,
+                                   const struct query_terms *terms, struct query_lists *lists,
                                    struct query_postings **ret_postings, struct error *err);
 void query_postings_free(struct query_postings *postings); /* NULL is fine */
 CLEANUP_FN(struct query_postings *, query_postings_free)

@@ -81,9 +81,9 @@ bool query_scored_wants_walk(struct query_scored *scored, uint64_t taken)
     }
     list_clear(scored);
     scored->left = false;
-    scored->capacity = scored->walks ? QUERY_SCORED_MAX
-                                     : (size_t)MIN(MAX(first, (uint64_t)1),
-                                                   (uint64_t)QUERY_SCORED_MAX);
+    scored->capacity = scored->walks
+                           ? QUERY_SCORED_MAX
+                           : (size_t)MIN(MAX(first, (uint64_t)1), (uint64_t)QUERY_SCORED_MAX);
     scored->walks++;
     return true;
 }

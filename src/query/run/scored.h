@@ -1,4 +1,5 @@
-/* Scored: the items of one span with the best scores, as the entries of a full-text index tell them.
+/* Scored: the items of one span with the best scores, as the entries of a full-text index tell
+ * them.
  *
  * A walk keeps as many of the best as may be wanted; where these do not make enough rows, it is
  * walked again for more, and then all others are given as they come. Items whose score is not known

@@ -86,7 +86,7 @@ static void entries_count(const struct query_streaming *how, struct query_stream
 /* The place of a hit, copied; bytes of an index that is walked backwards are turned over, so that
  * places always ascend. */
 void query_stream_place(const struct query_streaming *how, struct query_stream *stream,
-                      const struct cursor_hit *hit)
+                        const struct cursor_hit *hit)
 {
     struct slice value = hit->value, routing = how->ties ? SLICE_NONE : hit->routing;
     struct buf *bytes = &stream->bytes;
@@ -341,9 +341,9 @@ static bool tied_next(const struct query_streaming *how, struct query_stream *st
             return true;
         tie = &stream->ties[stream->tie_at++];
         query_stream_place(how, stream,
-                  &(struct cursor_hit){.value = buf_slice(&stream->tie_value),
-                                       .number = tie->number,
-                                       .key = tie->key});
+                           &(struct cursor_hit){.value = buf_slice(&stream->tie_value),
+                                                .number = tie->number,
+                                                .key = tie->key});
     } while (!is_behind(how, &stream->place));
     how->spans->list[stream->span].cost.index_entries++;
     return true;
@@ -656,8 +656,8 @@ static bool stream_seek(const struct query_streaming *how, struct query_stream *
 }
 
 struct cursor_request query_stream_request(const struct query_streaming *how,
-                                        const struct query_stream *stream,
-                                        const struct query_index_use *use)
+                                           const struct query_stream *stream,
+                                           const struct query_index_use *use)
 {
     const struct partition_span *span = how->spans->list[stream->span].span;
     struct cursor_request request = {.logical = stream->target->logical};

@@ -1,6 +1,6 @@
-/* Streams of a full-text index: the items that have certain terms, by routing key and number; or the
- * best of them by their scores, in which case a stream has the rows of its span tell whether more
- * are wanted (query_stream.undecided). */
+/* Streams of a full-text index: the items that have certain terms, by routing key and number; or
+ * the best of them by their scores, in which case a stream has the rows of its span tell whether
+ * more are wanted (query_stream.undecided). */
 #include "query/run/scored.h"
 #include "query/run/stream.h"
 
@@ -17,6 +17,19 @@ void query_terms_free(struct query_stream *stream)
     query_postings_free(stream->postings);
 }
 
+/* Lists in memory are of a whole span, without anything planned besides. */
+static struct query_lists *lists_for(const struct query_streaming *how,
+                                     const struct query_stream *stream)
+{
+    const struct query_span *span = &how->spans->list[stream->span];
+
+    return !span->view.planned && span->view.snapshot && !stream->target->logical.len &&
+                   slice_equal(stream->range.min, span->span->min) &&
+                   slice_equal(stream->range.max, span->span->max)
+               ? how->spans->request->lists
+               : NULL;
+}
+
 static bool postings_begin(const struct query_streaming *how, struct query_stream *stream,
                            struct error *err)
 {
@@ -26,7 +39,7 @@ static bool postings_begin(const struct query_streaming *how, struct query_strea
     stream->postings = NULL;
     stream->counted = 0;
     return query_postings_open(&how->spans->list[stream->span].view, &request, stream->use->terms,
-                               &stream->postings, err);
+                               lists_for(how, stream), &stream->postings, err);
 }
 
 bool query_terms_open(const struct query_streaming *how, struct query_stream *stream,
@@ -132,8 +145,7 @@ static bool scored_walk(const struct query_streaming *how, struct query_stream *
 static void item_set(const struct query_streaming *how, struct query_stream *stream,
                      const struct query_scored_item *item)
 {
-    query_stream_place(how, stream,
-                       &(struct cursor_hit){.number = item->number, .key = item->key});
+    query_stream_place(how, stream, &(struct cursor_hit){.number = item->number, .key = item->key});
     stream->score = item->score;
     stream->score_known = item->score < INFINITY;
     stream->unsure = !stream->score_known;

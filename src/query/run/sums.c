@@ -17,7 +17,8 @@ struct told {
     const struct query_index_use *hits;   /* whose items are counted; NULL: all are */
 };
 
-/* --- Which aggregates -------------------------------------------------------------------------- */
+/* --- Which aggregates --------------------------------------------------------------------------
+ */
 
 static const struct index_definition *words_find(const struct query_run_state *run,
                                                  const struct query_expression *argument)
@@ -89,7 +90,8 @@ static bool all_told(const struct query_run_state *run, struct told *told)
     return some;
 }
 
-/* --- Words ------------------------------------------------------------------------------------- */
+/* --- Words -------------------------------------------------------------------------------------
+ */
 
 static bool counter_add(const struct engine_entry *entry, struct slice tail, int64_t *words,
                         struct error *err)
@@ -147,8 +149,8 @@ static bool words_add(struct query_run_state *run, const struct index_definition
     int64_t words = 0;
 
     for (size_t t = 0; t < run->access.target_count; t++) {
-        size_t first, count =
-                          query_spans_overlap(&run->spans, run->access.targets[t].range, &first);
+        size_t first,
+            count = query_spans_overlap(&run->spans, run->access.targets[t].range, &first);
 
         for (size_t i = first; i < first + count; i++)
             if (!span_add(run, &run->spans.list[i], tail, &words, err))
@@ -158,7 +160,8 @@ static bool words_add(struct query_run_state *run, const struct index_definition
     return !items || query_aggregate_add_times(state, &value, 1, err);
 }
 
-/* --- Phrases ----------------------------------------------------------------------------------- */
+/* --- Phrases -----------------------------------------------------------------------------------
+ */
 
 struct counting {
     const struct query_aggregate_call *call;
@@ -217,7 +220,7 @@ bool query_sums_take(struct query_run_state *run, struct query_aggregate *states
         struct counting counting = {&run->plan->query.aggregates[i], &states[i]};
 
         if (told[i].words ? !words_add(run, told[i].words, items, &states[i], err)
-            : told[i].hits && !hits_add(run, told[i].hits, &counting, err))
+                          : told[i].hits && !hits_add(run, told[i].hits, &counting, err))
             return false;
         if (!told[i].words && !told[i].hits)
             states[i].count += items;

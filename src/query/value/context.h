@@ -125,9 +125,9 @@ struct query_context {
     struct query_made_ahead ahead; /* calls of them that were made before */
     bool keep_nonfinite;       /* NaN and infinities may stand in objects and arrays (MongoDB) */
     enum document_order order; /* by which values are compared: the plan's */
-    struct query_regex_cache *regexes;  /* made when first needed */
-    struct query_shape_cache *shapes;   /* as well */
-    struct query_vector_cache *vectors; /* as well */
+    struct query_regex_cache *regexes;    /* made when first needed */
+    struct query_shape_cache *shapes;     /* as well */
+    struct query_vector_cache *vectors;   /* as well */
     struct query_known_score known_score; /* of the present item */
     struct search_analyser *analyser;     /* of the language that was asked for last */
     struct slice analyser_language;

@@ -72,7 +72,8 @@ static void a_text_has_an_entry_for_each_of_its_terms(void **state)
     assert_entries(*state, policy, document_of(*state, "{\"text\":\"the\"}"), "");
 }
 
-/* How often a text has each of its terms, and how many terms that has: behind the key of the item. */
+/* How often a text has each of its terms, and how many terms that has: behind the key of the item.
+ */
 static void entries_say_how_often_a_term_is_there(void **state)
 {
     const struct index_policy *policy = policy_of(*state, LANGUAGES);

@@ -30,7 +30,8 @@ static uint32_t often_of(uint64_t i)
     return (uint32_t)(ITEMS - i * 7919 % ITEMS);
 }
 
-/* Walks all items, every `unknown`th with a score that is not known; how many were given at once. */
+/* Walks all items, every `unknown`th with a score that is not known; how many were given at once.
+ */
 static uint64_t walk(struct fixture *f, uint64_t unknown)
 {
     uint64_t given = 0;
@@ -130,10 +131,8 @@ static void what_is_not_known_comes_besides(void **state UNUSED)
 /* A short walk leaves nothing to look for. */
 static void nothing_is_walked_twice_that_was_kept_whole(void **state UNUSED)
 {
-    struct query_posting posting = {.has = 1,
-                                    .size = SIZE,
-                                    .often = {2},
-                                    .hit = {.number = 1, .key = SLICE("k")}};
+    struct query_posting posting = {
+        .has = 1, .size = SIZE, .often = {2}, .hit = {.number = 1, .key = SLICE("k")}};
     struct query_scored_item item;
     struct fixture f;
     bool now;
