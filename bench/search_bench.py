@@ -168,11 +168,6 @@ def near(chance):
     return f'SELECT c.id FROM c WHERE ST_DISTANCE(c.at, {{"type":"Point","coordinates":[{x},{y}]}}) < 50000'
 
 
-def nearest(chance):
-    x, y = chance.randint(-10, 28), chance.randint(35, 58)
-    return f'SELECT TOP 10 c.id FROM c ORDER BY ST_DISTANCE(c.at, {{"type":"Point","coordinates":[{x},{y}]}})'
-
-
 def words_sql(operator):
     return f"SELECT id FROM t WHERE words @@ to_tsquery('english', 'w' || :a || ' {operator} w' || :b);"
 
@@ -190,8 +185,6 @@ LINES = [
      " ST_MakePoint(:x + 1, :y + 1), ST_MakePoint(:x, :y + 1), ST_MakePoint(:x, :y)]))::geography, at);"),
     ("places, within 50 km", near, True,
      PLACES + "SELECT id FROM t WHERE ST_DWithin(at, ST_MakePoint(:x, :y)::geography, 50000);"),
-    ("places, the ten nearest", nearest, True,
-     PLACES + "SELECT id FROM t ORDER BY at <-> ST_MakePoint(:x, :y)::geography LIMIT 10;"),
 ]
 SAME = [
     ('SELECT c.id FROM c WHERE FullTextContainsAll(c.text, "w30", "w90")', False, "SELECT id FROM t WHERE words @@ to_tsquery('english', 'w30 & w90')"),
