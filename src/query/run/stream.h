@@ -1,6 +1,7 @@
 /* Stream: the hits of one target in one span, in the order of their places. */
 #pragma once
 
+#include "query/run/changes.h"
 #include "query/run/hits.h"
 
 /* What the streams of a feed have in common; borrowed. */
@@ -45,7 +46,11 @@ struct query_stream {
                        there is no place yet, and query_stream_next goes on */
     struct query_block *block; /* its entries, or what becomes of them on a walk; counted */
     bool block_whole;          /* they are all there */
-    size_t block_at;
+    size_t block_at;           /* the next of them; behind them comes what was written since */
+    struct query_since since;
+    size_t changes_at; /* the next of those */
+    bool stale;        /* the block is of an earlier LSN */
+    bool walked;       /* once at least: what the graph has not found is looked for elsewhere */
 
     /* Where the index does not have equal values by number: those that come next, sorted. */
     bool tied;
