@@ -1112,10 +1112,12 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     return true;
 }
 
-void write_set_put(struct write_set *set, struct slice key, struct slice value,
-                   struct commit_part *part)
+void write_set_add(struct write_set *set, const struct engine_op *op, struct commit_part *part)
 {
-    put(set, key, value);
+    if (op->kind == ENGINE_PUT)
+        put(set, op->key, op->value);
+    else
+        delete (set, op->key);
     part->ops = set->ops;
     part->op_count = set->op_count;
 }
