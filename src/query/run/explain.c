@@ -336,7 +336,7 @@ struct slice query_explain(const struct query_run_state *run, const struct query
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     begin = document_begin(&buf);
-    put_access(&buf, &run->access, run->covered);
+    put_access(&buf, &run->access, run->covered || run->keyed);
     put_graphs(&buf, run);
     put_text(&buf, SLICE("operator"), mode_name(run->mode));
     partitions = document_append_object_begin(&buf, SLICE("partitions"));
