@@ -13,6 +13,7 @@
  * were given, and if there are more, the range is walked again. */
 #include "query/run/stream.h"
 
+#include "base/heap.h"
 #include "query/run/blocks.h"
 #include "query/run/nearest.h"
 
@@ -56,6 +57,7 @@ static void ties_clear(struct query_stream *stream)
 
 void query_stream_free(struct query_stream *stream)
 {
+    query_terms_free(stream);
     query_near_free(stream->near);
     query_block_unref(stream->block);
     ties_clear(stream);
@@ -83,8 +85,8 @@ static void entries_count(const struct query_streaming *how, struct query_stream
 
 /* The place of a hit, copied; bytes of an index that is walked backwards are turned over, so that
  * places always ascend. */
-static void place_set(const struct query_streaming *how, struct query_stream *stream,
-                      const struct cursor_hit *hit)
+void query_stream_place(const struct query_streaming *how, struct query_stream *stream,
+                        const struct cursor_hit *hit)
 {
     struct slice value = hit->value, routing = how->ties ? SLICE_NONE : hit->routing;
     struct buf *bytes = &stream->bytes;
@@ -131,7 +133,7 @@ static bool common_next(const struct query_streaming *how, struct query_stream *
     for (unsigned turn = 1; *ret_more && order > 0; turn ^= 1) {
         unsigned steps = 0;
 
-        place_set(how, stream, &hit);
+        query_stream_place(how, stream, &hit);
         do {
             if (++steps > STEPS_BEFORE_SEEK &&
                 !cursor_seek_behind(cursors[turn], values[turn], stream->place.routing,
@@ -193,26 +195,6 @@ static int ties_order(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* The greatest is on top, to make room for a lower one. */
-static void ties_sift(struct query_stream *stream, size_t at)
-{
-    struct query_tie *heap = stream->ties;
-
-    for (;;) {
-        size_t most = at, left = 2 * at + 1;
-        struct query_tie moved = heap[at];
-
-        for (size_t child = left; child < left + 2 && child < stream->tie_count; child++)
-            if (ties_order(&heap[child], &heap[most]) > 0)
-                most = child;
-        if (most == at)
-            return;
-        heap[at] = heap[most];
-        heap[most] = moved;
-        at = most;
-    }
-}
-
 static struct query_tie tie_of(const struct query_stream *stream, const struct cursor_hit *hit)
 {
     return (struct query_tie){hit->number, hit->key, stream->united ? hit->routing.len : 0};
@@ -235,8 +217,8 @@ static void tie_keep(struct query_stream *stream, const struct cursor_hit *hit)
         stream->ties = memory_alloc(TIES_MAX * sizeof *stream->ties);
     if (stream->tie_count < TIES_MAX) {
         stream->ties[stream->tie_count++] = tie_copy(tie);
-        for (size_t i = TIES_MAX / 2; stream->tie_count == TIES_MAX && i-- > 0;)
-            ties_sift(stream, i);
+        if (stream->tie_count == TIES_MAX) /* the greatest on top, to make room for a lower one */
+            heap_make(stream->ties, TIES_MAX, sizeof *stream->ties, ties_order);
         return;
     }
     stream->ties_left = true;
@@ -244,10 +226,10 @@ static void tie_keep(struct query_stream *stream, const struct cursor_hit *hit)
         return;
     memory_free((void *)stream->ties[0].key.data);
     stream->ties[0] = tie_copy(tie);
-    ties_sift(stream, 0);
+    heap_sift(stream->ties, stream->tie_count, sizeof *stream->ties, 0, ties_order);
 }
 
-static bool walk_may_go_on(const struct query_streaming *how, struct error *err)
+bool query_stream_may_go_on(const struct query_streaming *how, struct error *err)
 {
     const struct query_request *request = how->spans->request;
     const struct query_page_limits *limits = &request->limits;
@@ -298,7 +280,7 @@ static bool ties_read(const struct query_streaming *how, struct query_stream *st
     do {
         if (stream->ahead.number > number)
             tie_keep(stream, &stream->ahead);
-        if (++walked % TIES_BETWEEN_LOOKS == 0 && !walk_may_go_on(how, err))
+        if (++walked % TIES_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
             return false;
         if (!ahead_next(stream, err))
             return false;
@@ -358,10 +340,10 @@ static bool tied_next(const struct query_streaming *how, struct query_stream *st
         if (stream->tie_at == stream->tie_count)
             return true;
         tie = &stream->ties[stream->tie_at++];
-        place_set(how, stream,
-                  &(struct cursor_hit){.value = buf_slice(&stream->tie_value),
-                                       .number = tie->number,
-                                       .key = tie->key});
+        query_stream_place(how, stream,
+                           &(struct cursor_hit){.value = buf_slice(&stream->tie_value),
+                                                .number = tie->number,
+                                                .key = tie->key});
     } while (!is_behind(how, &stream->place));
     how->spans->list[stream->span].cost.index_entries++;
     return true;
@@ -396,7 +378,7 @@ static bool gathered_read(const struct query_streaming *how, struct query_stream
             return false;
         if (!more)
             break;
-        if (++walked % TIES_BETWEEN_LOOKS == 0 && !walk_may_go_on(how, err))
+        if (++walked % TIES_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
             return false;
         tie = tie_of(stream, &hit);
         place = tie_place(&tie);
@@ -437,7 +419,7 @@ static bool gathered_next(const struct query_streaming *how, struct query_stream
         if (stream->has && query_place_compare(&place, &stream->place) <= 0)
             continue;
         stream->has = true;
-        place_set(
+        query_stream_place(
             how, stream,
             &(struct cursor_hit){.routing = place.routing, .number = tie->number, .key = tie->key});
         return true;
@@ -523,12 +505,12 @@ static bool near_walk(const struct query_streaming *how, struct query_stream *st
             return false;
         if (!more)
             break;
-        if (++walked % TIES_BETWEEN_LOOKS == 0 && !walk_may_go_on(how, err))
+        if (++walked % TIES_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
             return false;
         query_near_take(stream->near, &hit, ret_now);
     }
     if (*ret_now)
-        place_set(how, stream, &hit);
+        query_stream_place(how, stream, &hit);
     near_charge(how, stream, walked);
     return true;
 }
@@ -567,7 +549,7 @@ static bool near_next(const struct query_streaming *how, struct query_stream *st
         begun = false;
         query_near_sort(stream->near);
     }
-    place_set(how, stream, &hit);
+    query_stream_place(how, stream, &hit);
     how->spans->list[stream->span].cost.index_entries++;
     return true;
 }
@@ -590,6 +572,8 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
     struct cursor_hit hit;
     bool more, there = true;
 
+    if (stream->postings)
+        return query_terms_next(how, stream, err);
     if (!stream->cursor)
         return point_next(how, stream, err);
     if (stream->tied)
@@ -606,7 +590,7 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
             if (!cursor_next(stream->cursor, &hit, &more, err))
                 return false;
             if (more)
-                place_set(how, stream, &hit);
+                query_stream_place(how, stream, &hit);
             if (more && how->by_key && !key_decode(how, stream, &hit, &there, err))
                 return false;
         }
@@ -622,6 +606,8 @@ bool query_stream_pass(const struct query_streaming *how, struct query_stream *s
     struct cursor_hit last;
 
     *ret_count = 0;
+    if (stream->postings)
+        return query_terms_pass(how, stream, max, ret_count, err);
     if (!stream->cursor || stream->second || how->access->backwards ||
         stream->place.key.len >= INDEX_VALUE_MAX || (stream->use && stream->use->gathered))
         return true;
@@ -629,7 +615,7 @@ bool query_stream_pass(const struct query_streaming *how, struct query_stream *s
                      ret_count, err))
         return false;
     if (*ret_count)
-        place_set(how, stream, &last);
+        query_stream_place(how, stream, &last);
     entries_count(how, stream);
     return true;
 }
@@ -669,9 +655,9 @@ static bool stream_seek(const struct query_streaming *how, struct query_stream *
                               place->routing, number, err);
 }
 
-static struct cursor_request cursor_for(const struct query_streaming *how,
-                                        const struct query_stream *stream,
-                                        const struct query_index_use *use)
+struct cursor_request query_stream_request(const struct query_streaming *how,
+                                           const struct query_stream *stream,
+                                           const struct query_index_use *use)
 {
     const struct partition_span *span = how->spans->list[stream->span].span;
     struct cursor_request request = {.logical = stream->target->logical};
@@ -685,6 +671,7 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
         request.backwards = how->access->backwards;
         request.path = use->prefix;
         request.raw = use->nearest != NULL;
+        request.said = use->terms ? INDEX_TERM_SAID : 0;
         request.value_count = use->value_count;
         request.kept_count = use->kept_count;
         request.descending = use->descending;
@@ -702,7 +689,7 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
 static bool cursor_begin(const struct query_streaming *how, struct query_stream *stream,
                          struct error *err)
 {
-    struct cursor_request request = cursor_for(how, stream, stream->use);
+    struct cursor_request request = query_stream_request(how, stream, stream->use);
 
     cursor_free(stream->cursor);
     stream->cursor = NULL;
@@ -726,13 +713,17 @@ bool query_stream_open(const struct query_streaming *how, struct query_stream *s
         span->cost.index_lookups += span->cost.partitions_begun != 0;
         return query_stream_next(how, stream, err);
     }
+    if (stream->use && stream->use->terms) {
+        span->cost.index_lookups += stream->use->ranges.count;
+        return query_terms_open(how, stream, err) && query_terms_next(how, stream, err);
+    }
     if (!cursor_begin(how, stream, err))
         return false;
     if (stream->use && span->cost.partitions_begun)
         span->cost.index_lookups +=
             stream->target->values.count ? stream->target->values.count : stream->use->ranges.count;
     if (access->second) {
-        request = cursor_for(how, stream, access->second);
+        request = query_stream_request(how, stream, access->second);
         if (!cursor_open(&span->view, &request, &stream->second, err))
             return false;
         span->cost.index_lookups += span->cost.partitions_begun != 0;
