@@ -3,8 +3,9 @@
 
     search_bench.py PATH_IN_THE_FOLDER_OF_THE_SERVER [--items N] [--seconds S]
 
-One connection to each, one query after the other with other words each time. Ours is asked over HTTP by Python, whose time counts;
-PostgreSQL by pgbench with prepared statements over a socket of the file system. Without PostGIS places are left out.
+One connection to each, one query after the other with other words each time. Ours is asked over HTTP by search_bench_load, with requests made
+and signed before; PostgreSQL by pgbench with prepared statements over a socket of the file system. Without PostGIS places are left out, and a
+line says so. Both must have found the same items, or nothing is compared.
 """
 import argparse
 import base64
@@ -29,6 +30,9 @@ from servers import Server
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 WORDS, OFTEN_FROM, OFTEN_TO = 20000, 20, 400
 POSTGRES = "/usr/lib/postgresql/15/bin"
+REQUESTS = 1000  # that are sent in turn
+QUERY_HEADERS = {"x-ms-documentdb-isquery": "True", "content-type": "application/query+json", "x-ms-max-item-count": "1000",
+                 "x-ms-documentdb-query-enablecrosspartition": "True"}
 
 
 def items(count):
@@ -47,13 +51,16 @@ class Ours:
     def __init__(self, port):
         self.connection = http.client.HTTPConnection("127.0.0.1", port)
 
-    def signed(self, verb, kind, link, path, body, headers):
+    def request(self, verb, kind, link, headers):
+        """The headers of a request, signed."""
         date = email.utils.formatdate(usegmt=True)
         text = f"{verb.lower()}\n{kind}\n{link}\n{date.lower()}\n\n"
         signature = base64.b64encode(hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()).decode()
         token = urllib.parse.quote(f"type=master&ver=1.0&sig={signature}", safe="")
-        self.connection.request(verb, path, body, {"authorization": token, "x-ms-date": date, "x-ms-version": "2018-12-31",
-                                                   "content-type": "application/json", **headers})
+        return {"authorization": token, "x-ms-date": date, "x-ms-version": "2018-12-31", "content-type": "application/json", **headers}
+
+    def signed(self, verb, kind, link, path, body, headers):
+        self.connection.request(verb, path, body, self.request(verb, kind, link, headers))
         answer = self.connection.getresponse()
         text = answer.read()
         if answer.status >= 300:
@@ -73,16 +80,23 @@ class Ours:
 
     def query(self, text):
         body = json.dumps({"query": text, "parameters": []})
-        return self.signed("POST", "docs", "dbs/b/colls/c", "/dbs/b/colls/c/docs", body, {
-            "x-ms-documentdb-isquery": "True", "content-type": "application/query+json", "x-ms-max-item-count": "1000",
-            "x-ms-documentdb-query-enablecrosspartition": "True"})["Documents"]
+        return self.signed("POST", "docs", "dbs/b/colls/c", "/dbs/b/colls/c/docs", body, QUERY_HEADERS)["Documents"]
 
-    def rate(self, make, seconds):
-        chance, count, begun = random.Random(11), 0, time.monotonic()
-        while time.monotonic() - begun < seconds:
-            self.query(make(chance))
-            count += 1
-        return count / (time.monotonic() - begun)
+    def whole(self, text):
+        """A request as it goes over the connection."""
+        body = json.dumps({"query": text, "parameters": []}).encode()
+        headers = {"host": "127.0.0.1", **self.request("POST", "docs", "dbs/b/colls/c", QUERY_HEADERS), "content-length": str(len(body))}
+        return b"POST /dbs/b/colls/c/docs HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items()).encode() + b"\r\n" + body
+
+    def rate(self, load, server, make, seconds):
+        """Queries in a second, and microseconds of the server's processors for each."""
+        chance = random.Random(11)
+        requests = [self.whole(make(chance)) for _ in range(REQUESTS)]
+        said = subprocess.run([load, str(server.port), str(server.process.pid), str(seconds)],
+                              input=b"".join(b"%d\n" % len(request) + request for request in requests), capture_output=True, check=False)
+        if said.returncode:
+            sys.exit(f"search_bench: {said.stderr.decode()}")
+        return tuple(map(float, said.stdout.split()))
 
 
 class Theirs:
@@ -135,43 +149,61 @@ def two_words(chance):
     return tuple(chance.randint(OFTEN_FROM, OFTEN_TO) for _ in range(2))
 
 
-def contains(chance):
-    return 'SELECT c.id FROM c WHERE FullTextContainsAll(c.text, "w{}", "w{}")'.format(*two_words(chance))
+def words_filter(function):
+    return lambda chance: 'SELECT c.id FROM c WHERE {}(c.text, "w{}", "w{}")'.format(function, *two_words(chance))
 
 
 def ranked(chance):
     return 'SELECT TOP 10 c.id FROM c ORDER BY RANK FullTextScore(c.text, "w{}", "w{}")'.format(*two_words(chance))
 
 
-def square(chance):
-    x, y = chance.randint(-10, 28), chance.randint(35, 58)
-    return [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1], [x, y]]
-
-
 def within(chance):
-    return f'SELECT c.id FROM c WHERE ST_WITHIN(c.at, {{"type":"Polygon","coordinates":[{square(chance)}]}})'
+    x, y = chance.randint(-10, 28), chance.randint(35, 58)
+    ring = [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1], [x, y]]
+    return f'SELECT c.id FROM c WHERE ST_WITHIN(c.at, {{"type":"Polygon","coordinates":[{ring}]}})'
 
 
 def near(chance):
-    x, y = chance.randint(-10, 30), chance.randint(35, 60)
+    x, y = chance.randint(-10, 28), chance.randint(35, 58)
     return f'SELECT c.id FROM c WHERE ST_DISTANCE(c.at, {{"type":"Point","coordinates":[{x},{y}]}}) < 50000'
+
+
+def words_sql(operator):
+    return f"SELECT id FROM t WHERE words @@ to_tsquery('english', 'w' || :a || ' {operator} w' || :b);"
 
 
 SETS = f"\\set a random({OFTEN_FROM}, {OFTEN_TO})\n\\set b random({OFTEN_FROM}, {OFTEN_TO})\n"
 PLACES = "\\set x random(-10, 28)\n\\set y random(35, 58)\n"
+# What is asked, by us and by them; whether it is about places; a query of which both must have the same items, as ours and as theirs.
 LINES = [
-    ("words, contains all of two", contains, False,
-     SETS + "SELECT id FROM t WHERE words @@ to_tsquery('english', 'w' || :a || ' & w' || :b);"),
+    ("words, contains all of two", words_filter("FullTextContainsAll"), False, SETS + words_sql("&")),
+    ("words, contains any of two", words_filter("FullTextContainsAny"), False, SETS + words_sql("|")),
     ("words, ranked top 10 of two", ranked, False,
      SETS + "SELECT id FROM t, to_tsquery('english', 'w' || :a || ' | w' || :b) q WHERE words @@ q ORDER BY ts_rank(words, q) DESC LIMIT 10;"),
     ("places, within a square degree", within, True,
-     PLACES + "SELECT id FROM t WHERE ST_Covers(ST_MakeEnvelope(:x, :y, :x + 1, :y + 1, 4326)::geography, at);"),
+     PLACES + "SELECT id FROM t WHERE ST_Covers(ST_MakePolygon(ST_MakeLine(ARRAY[ST_MakePoint(:x, :y), ST_MakePoint(:x + 1, :y),"
+     " ST_MakePoint(:x + 1, :y + 1), ST_MakePoint(:x, :y + 1), ST_MakePoint(:x, :y)]))::geography, at);"),
     ("places, within 50 km", near, True,
      PLACES + "SELECT id FROM t WHERE ST_DWithin(at, ST_MakePoint(:x, :y)::geography, 50000);"),
 ]
+SAME = [
+    ('SELECT c.id FROM c WHERE FullTextContainsAll(c.text, "w30", "w90")', False, "SELECT id FROM t WHERE words @@ to_tsquery('english', 'w30 & w90')"),
+    ('SELECT c.id FROM c WHERE FullTextContainsAny(c.text, "w300", "w90")', False, "SELECT id FROM t WHERE words @@ to_tsquery('english', 'w300 | w90')"),
+    ('SELECT c.id FROM c WHERE ST_DISTANCE(c.at, {"type":"Point","coordinates":[9,45]}) < 50000', True,
+     "SELECT id FROM t WHERE ST_DWithin(at, ST_MakePoint(9, 45)::geography, 50000)"),
+]
 
 
-def bench(orrery, args, directory, log):
+def check(ours, theirs, postgis):
+    for text, places, sql in SAME:
+        if places and not postgis:
+            continue
+        found, expected = sorted(row["id"] for row in ours.query(text)), sorted(theirs.sql(sql + ";").split())
+        if found != expected:
+            sys.exit(f"search_bench: {text}: {len(found)} items, PostgreSQL has {len(expected)}")
+
+
+def bench(orrery, load, args, directory, log):
     server = Server("orrery", [
         orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
         "--mongo-replica-set", "off", "--node", f"local=rocksdb:{directory}/data", "--set", "throughput.enforce=never",
@@ -183,12 +215,13 @@ def bench(orrery, args, directory, log):
         postgis = theirs.fill(args.items)
         if not postgis:
             print("search_bench: postgresql-15-postgis-3 is not installed: places are left out", flush=True)
+        check(ours, theirs, postgis)
         for name, make, places, script in LINES:
             if places and not postgis:
                 continue
-            rates = ours.rate(make, args.seconds), theirs.rate(script, args.seconds)
-            print(f"{name}, {args.items} items, queries per second, vs PostgreSQL: {rates[0]:.0f} / {rates[1]:.0f} = {rates[0] / rates[1]:.2f}",
-                  flush=True)
+            (rate, cpu), other = ours.rate(load, server, make, args.seconds), theirs.rate(script, args.seconds)
+            print(f"{name}, {args.items} items, queries per second, vs PostgreSQL: {rate:.0f} / {other:.0f} = {rate / other:.2f} "
+                  f"(goal: 1; {cpu:.0f} us of our processor each)", flush=True)
     finally:
         theirs.stop()
         server.stop()
@@ -198,13 +231,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--items", type=int, default=int(os.environ.get("SEARCH_BENCH_ITEMS", "20000")))
-    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--seconds", type=int, default=3)
     args = parser.parse_args()
     orrery = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.program))), "orrery")
+    load = os.path.join(os.path.dirname(os.path.abspath(args.program)), "search_bench_load")
     with tempfile.TemporaryDirectory(prefix="search_bench.") as directory, \
             open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
         os.chmod(directory, 0o755)
-        bench(orrery, args, directory, log)
+        bench(orrery, load, args, directory, log)
 
 
 main()

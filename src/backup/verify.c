@@ -610,7 +610,8 @@ static bool is_left_alone(uint8_t family)
 {
     return family == PARTITION_FAMILY_ITEM || family == PARTITION_FAMILY_JOURNAL ||
            family == PARTITION_FAMILY_META || family == PARTITION_FAMILY_PROGRESS ||
-           family == PARTITION_FAMILY_RECORD;
+           family == PARTITION_FAMILY_RECORD || family == PARTITION_FAMILY_GROUP ||
+           family == PARTITION_FAMILY_PLACE;
 }
 
 /* Sums that are zero stay where their last item went; conflicts stay until their index has failed;

@@ -32,6 +32,7 @@ static bool item_key_of(const struct verify *verify, const struct engine_entry *
     struct slice rest = slice_skip(entry->key, 1), number = SLICE_NONE;
     struct feed_record record;
     struct error ignored;
+    size_t said;
 
     *ret_key = SLICE_NONE;
     if (entry->key.len >= 9)
@@ -48,12 +49,15 @@ static bool item_key_of(const struct verify *verify, const struct engine_entry *
             *ret_key = arena_copy(verify->arena, record.key);
         return true;
     case PARTITION_FAMILY_INDEX:
-        if (!index_entry_skip(&rest, &ignored) || rest.len < 8)
+        said = index_entry_said_len(rest);
+        if (!index_entry_skip(&rest, &ignored) || rest.len < 8 || entry->value.len < said)
             return true;
         if (entry->value.len == 0)
             return key_of_number(verify, number, ret_key, err);
         *ret_key = arena_join(verify->arena,
-                              (struct slice[]){slice_first(rest, rest.len - 8), entry->value}, 2);
+                              (struct slice[]){slice_first(rest, rest.len - 8),
+                                               slice_first(entry->value, entry->value.len - said)},
+                              2);
         return true;
     default:
         return true;

@@ -24,6 +24,7 @@ struct engine_members_driver {
                  struct error *err);
     bool (*claim)(struct engine_members *members, const struct engine_membership *seen,
                   struct engine_claim *ret_claim, struct error *err);
+    bool (*wait)(struct engine_members *members, int wake_fd, int64_t ms_max);
     bool (*release)(struct engine_members *members, struct error *err);
     bool (*drain)(struct engine_members *members, struct slice name, bool on, struct error *err);
     bool (*forget)(struct engine_members *members, struct slice name, struct error *err);

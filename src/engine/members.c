@@ -42,6 +42,11 @@ bool engine_members_claim(struct engine_members *members, const struct engine_me
     return members->driver->claim(members, seen, ret_claim, err);
 }
 
+bool engine_members_wait(struct engine_members *members, int wake_fd, int64_t ms_max)
+{
+    return members->driver->wait(members, wake_fd, ms_max);
+}
+
 bool engine_members_release(struct engine_members *members, struct error *err)
 {
     return members->driver->release(members, err);

@@ -72,6 +72,11 @@ uint64_t engine_members_incarnation(const struct engine_members *members);
 NODISCARD bool engine_members_beat(struct engine_members *members,
                                    struct engine_membership *ret_membership, struct error *err);
 
+/* Waits between two beats: true when another server has said that something is different (it has
+ * claimed or released the root, is to drain, is forgotten), or the session is lost. False when the
+ * descriptor is readable or the time is over. */
+bool engine_members_wait(struct engine_members *members, int wake_fd, int64_t ms_max);
+
 /* Makes this server the owner of the root, if owner, term and the owner's beat still are as they
  * were seen. Ends the session of the owner before where that waits for its process. Afterwards
  * nodes are opened with the claim. ERROR_CONFLICT: something has changed. */

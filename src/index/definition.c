@@ -163,15 +163,18 @@ const char *index_state_name(enum index_state state)
 
 /* --- Comparing ------------------------------------------------------------------------------- */
 
-bool index_paths_same(const struct document_path *a, const struct document_path *b)
+bool index_path_begins(const struct document_path *path, const struct document_path *with)
 {
-    if (a->count != b->count || a->end != b->end)
-        return false;
-    for (size_t i = 0; i < a->count; i++)
-        if (a->segments[i].kind != b->segments[i].kind ||
-            !slice_equal(a->segments[i].name, b->segments[i].name))
+    for (size_t i = 0; i < with->count; i++)
+        if (i == path->count || path->segments[i].kind != with->segments[i].kind ||
+            !slice_equal(path->segments[i].name, with->segments[i].name))
             return false;
     return true;
+}
+
+bool index_paths_same(const struct document_path *a, const struct document_path *b)
+{
+    return a->count == b->count && a->end == b->end && index_path_begins(a, b);
 }
 
 static bool nodes_same(const struct index_node *a, const struct index_node *b)

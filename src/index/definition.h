@@ -286,6 +286,7 @@ struct document_value index_value_hash(enum document_order order,
 
 struct index_entry {
     struct slice bytes; /* in the arena */
+    struct slice said;  /* stored with it besides the key of the item (index_entry_said_len) */
 };
 
 /* The entries that an item has by one definition, sorted, without repetition. ERROR_TOO_LARGE, as

@@ -177,7 +177,7 @@ void index_walk_end(struct index_walk *w, size_t begin)
     }
     if (UNLIKELY(w->count == w->capacity))
         entries_grow(w);
-    w->entries[w->count++].bytes = bytes;
+    w->entries[w->count++] = (struct index_entry){.bytes = bytes};
 }
 
 struct document_value index_walk_collate(struct index_walk *w, const struct document_value *value)

@@ -21,6 +21,14 @@ bool index_entry_is_numbered(struct slice entry)
            entry.data[1] == INDEX_ESCAPE_NUMBER;
 }
 
+size_t index_entry_said_len(struct slice entry)
+{
+    return entry.len > 1 && entry.data[0] == INDEX_MARK_ESCAPE &&
+                   entry.data[1] == INDEX_ESCAPE_TERMS
+               ? INDEX_TERM_SAID
+               : 0;
+}
+
 bool index_entry_skip(struct slice *bytes, struct error *err)
 {
     struct reader r = {.rest = *bytes, .err = err};

@@ -188,3 +188,20 @@ struct slice index_composite_prefix(const struct index_part *parts, size_t count
     buf_append_byte(&buf, INDEX_MARK_END);
     return prefix_take(&buf, INDEX_ESCAPE_COMPOSITE_HASH, descending, count, arena);
 }
+
+void index_escape_append(uint8_t escape, struct buf *buf)
+{
+    buf_append_byte(buf, INDEX_MARK_ESCAPE);
+    buf_append_byte(buf, escape);
+}
+
+struct slice index_escape_prefix(uint8_t escape, const struct document_path *path,
+                                 struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf prefix;
+
+    buf_init(&prefix, BUF_DEFAULT_MAX);
+    index_escape_append(escape, &prefix);
+    index_path_append(path, &prefix);
+    return arena_copy(arena, buf_slice(&prefix));
+}

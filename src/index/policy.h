@@ -117,6 +117,12 @@ struct slice index_text_sum_name(const struct index_definition *definition, stru
 
 /* A term as the value of an entry. Empty: of texts with so many that any may be among them. */
 enum { INDEX_TERM_SIZE = 3 + SEARCH_TERM_MAX };
+
+/* What the entry of a term says: how often the text has it, and how many terms the text has, three
+ * bytes each, the higher first. More is said as the most that fits. */
+enum { INDEX_TERM_SAID = 6 };
+void index_term_said(struct slice said, uint32_t *ret_often, uint32_t *ret_terms);
+
 struct document_value index_term_value(struct slice language, struct slice term,
                                        uint8_t bytes[INDEX_TERM_SIZE]);
 
@@ -182,6 +188,10 @@ void index_path_append_below(const struct document_path *path, struct buf *buf);
 /* Is it an entry of format 2? Such a one is stored without the key of its item, which is found by
  * the number behind it. */
 bool index_entry_is_numbered(struct slice entry);
+
+/* How many bytes stand behind the key of the item in what is stored with an entry: what it says of
+ * the item besides that the item has it. */
+size_t index_entry_said_len(struct slice entry);
 
 /* Moves *bytes behind the entry at their start: to the routing key, in a stored one.
  * ERROR_STORE_CORRUPT: these are not the bytes of an entry. */

@@ -209,6 +209,14 @@ bool index_ordered_entries(const struct index_definition *definition, struct sli
 
 bool index_paths_same(const struct document_path *a, const struct document_path *b);
 
+/* Are the first segments of a path those of the other? */
+bool index_path_begins(const struct document_path *path, const struct document_path *with);
+
+/* What stands before the path in entries of a kind that has an escape of its own, and with it. */
+void index_escape_append(uint8_t escape, struct buf *buf);
+struct slice index_escape_prefix(uint8_t escape, const struct document_path *path,
+                                 struct arena *arena);
+
 /* The policy with these definitions too, before those that are besides it. */
 const struct index_policy *index_policy_insert(const struct index_policy *policy,
                                                const struct index_definition *const *definitions,

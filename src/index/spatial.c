@@ -30,20 +30,9 @@ struct document_value index_cell_value(uint64_t cell, char text[INDEX_CELL_SIZE]
     return document_string(slice_of(text, INDEX_CELL_SIZE - 1));
 }
 
-static void mark_append(struct buf *buf)
-{
-    buf_append_byte(buf, INDEX_MARK_ESCAPE);
-    buf_append_byte(buf, INDEX_ESCAPE_CELLS);
-}
-
 struct slice index_spatial_prefix(const struct document_path *path, struct arena *arena)
 {
-    CLEANUP(buf_done) struct buf prefix;
-
-    buf_init(&prefix, BUF_DEFAULT_MAX);
-    mark_append(&prefix);
-    index_path_append(path, &prefix);
-    return arena_copy(arena, buf_slice(&prefix));
+    return index_escape_prefix(INDEX_ESCAPE_CELLS, path, arena);
 }
 
 /* --- Entries of a policy --------------------------------------------------------------------- */
@@ -57,7 +46,7 @@ static void cell_put(struct index_walk *w, uint64_t cell)
     if (w->definition->prefix.len) {
         buf_append_slice(&w->out, w->definition->prefix);
     } else {
-        mark_append(&w->out);
+        index_escape_append(INDEX_ESCAPE_CELLS, &w->out);
         index_path_write(&w->path, &w->out);
     }
     document_key_append_cut(w->definition->order, &value, INDEX_VALUE_MAX, &w->out);
@@ -372,11 +361,7 @@ static bool has_path(const struct document_path *of, const struct document_path 
 {
     if (of->count > path->count || (of->count < path->count && of->end != DOCUMENT_PATH_END_ALL))
         return false;
-    for (size_t i = 0; i < of->count; i++)
-        if (of->segments[i].kind != path->segments[i].kind ||
-            !slice_equal(of->segments[i].name, path->segments[i].name))
-            return false;
-    return true;
+    return index_path_begins(path, of);
 }
 
 const struct index_definition *index_policy_spatial_at(const struct index_policy *policy,

@@ -4,7 +4,12 @@
  * language of a path has other entries, and none is taken for what it is not. A text with more
  * terms than TERMS_MAX has one entry, of no term: it may hold any, and every walk includes it. So
  * no text is too long to be written, and the filter, which is always evaluated, says what is in it.
- * What is no text has no entry, for no query that looks for words can mean it. */
+ * What is no text has no entry, for no query that looks for words can mean it.
+ *
+ * An entry of a policy says how often its text has the term and how many terms that has, so that
+ * scores need no text. It is not part of the key, where it would stand before the items and so take
+ * them out of the order that intersections and unions of several terms go by; a text that gets
+ * longer has all its entries written again. */
 #include "index/policy_private.h"
 
 #include "document/bson.h"
@@ -15,7 +20,8 @@
 enum {
     TERMS_MAX = 4096,   /* of a text, each once */
     TERMS_TABLE = 8192, /* a power of two above them */
-    BYTES_A_STEP = 4,   /* of text: stems take some hundred nanoseconds */
+    SAID_MAX = 0xFFFFFF,
+    BYTES_A_STEP = 4, /* of text: stems take some hundred nanoseconds */
     PREFIX_ROOM = 2 + INDEX_PATH_MAX + INDEX_PATH_TAIL,
     TERM_ROOM = INDEX_TERM_SIZE + INDEX_KEY_SLACK,
 };
@@ -27,14 +33,8 @@ static bool path_is(struct slice text, const struct document_path *path, struct 
     struct document_path other;
     struct error ignored;
 
-    if (!document_path_parse(text, DOCUMENT_PATH_KEY, arena, &other, &ignored) ||
-        other.count != path->count)
-        return false;
-    for (size_t i = 0; i < path->count; i++)
-        if (path->segments[i].kind != other.segments[i].kind ||
-            !slice_equal(path->segments[i].name, other.segments[i].name))
-            return false;
-    return true;
+    return document_path_parse(text, DOCUMENT_PATH_KEY, arena, &other, &ignored) &&
+           other.count == path->count && index_path_begins(path, &other);
 }
 
 struct slice index_text_language(struct slice policy, const struct document_path *path,
@@ -64,20 +64,9 @@ struct slice index_text_language(struct slice policy, const struct document_path
 
 /* --- Entries --------------------------------------------------------------------------------- */
 
-static void mark_append(struct buf *buf)
-{
-    buf_append_byte(buf, INDEX_MARK_ESCAPE);
-    buf_append_byte(buf, INDEX_ESCAPE_TERMS);
-}
-
 struct slice index_text_prefix(const struct document_path *path, struct arena *arena)
 {
-    CLEANUP(buf_done) struct buf prefix;
-
-    buf_init(&prefix, BUF_DEFAULT_MAX);
-    mark_append(&prefix);
-    index_path_append(path, &prefix);
-    return arena_copy(arena, buf_slice(&prefix));
+    return index_escape_prefix(INDEX_ESCAPE_TERMS, path, arena);
 }
 
 struct document_value index_term_value(struct slice language, struct slice term,
@@ -91,9 +80,28 @@ struct document_value index_term_value(struct slice language, struct slice term,
     return document_string(slice_of(bytes, 3 + term.len));
 }
 
-static void term_put(struct index_walk *w, struct slice term)
+static void said_append(uint64_t number, struct buf *out)
 {
-    size_t begin = index_walk_begin(w, PREFIX_ROOM + TERM_ROOM);
+    number = MIN(number, (uint64_t)SAID_MAX);
+    buf_append_byte(out, (uint8_t)(number >> 16));
+    buf_append_byte(out, (uint8_t)(number >> 8));
+    buf_append_byte(out, (uint8_t)number);
+}
+
+void index_term_said(struct slice said, uint32_t *ret_often, uint32_t *ret_terms)
+{
+    const uint8_t *at = said.data;
+
+    assert(said.len == INDEX_TERM_SAID);
+    *ret_often = (uint32_t)at[0] << 16 | (uint32_t)at[1] << 8 | at[2];
+    *ret_terms = (uint32_t)at[3] << 16 | (uint32_t)at[4] << 8 | at[5];
+}
+
+/* A term that a text of so many has so often. */
+static void term_put(struct index_walk *w, struct slice term, uint64_t often, uint64_t terms)
+{
+    size_t begin = index_walk_begin(w, PREFIX_ROOM + TERM_ROOM + INDEX_TERM_SAID);
+    size_t count = w->count;
     uint8_t bytes[INDEX_TERM_SIZE];
     struct document_value value = document_string(term);
 
@@ -101,18 +109,26 @@ static void term_put(struct index_walk *w, struct slice term)
         buf_append_slice(&w->out, w->definition->prefix);
     } else {
         value = index_term_value(w->definition->language, term, bytes);
-        mark_append(&w->out);
+        index_escape_append(INDEX_ESCAPE_TERMS, &w->out);
         index_path_write(&w->path, &w->out);
     }
     document_key_append_cut(w->definition->order, &value, INDEX_VALUE_MAX, &w->out);
     index_walk_end(w, begin);
+    if (w->definition->text || w->count == count)
+        return;
+    begin = w->out.len;
+    said_append(often, &w->out);
+    said_append(terms, &w->out);
+    w->entries[count].said = slice_of(w->out.data + begin, INDEX_TERM_SAID);
 }
 
 /* Terms of a text, each once. */
 struct terms {
     struct slice *list;
+    uint32_t *often; /* how often the text has each */
     uint32_t *table; /* one more than the number of a term, by hash; 0: none */
     size_t count;
+    uint64_t all; /* of the text, each as often as it is there */
 };
 
 /* False: there are too many. */
@@ -120,11 +136,15 @@ static bool term_add(struct terms *terms, struct slice term, struct arena *arena
 {
     size_t at = XXH3_64bits(term.data, term.len) & (TERMS_TABLE - 1);
 
+    terms->all++;
     for (; terms->table[at]; at = (at + 1) & (TERMS_TABLE - 1))
-        if (slice_equal(terms->list[terms->table[at] - 1], term))
+        if (slice_equal(terms->list[terms->table[at] - 1], term)) {
+            terms->often[terms->table[at] - 1]++;
             return true;
+        }
     if (terms->count == TERMS_MAX)
         return false;
+    terms->often[terms->count] = 1;
     terms->list[terms->count++] = arena_copy(arena, term);
     terms->table[at] = (uint32_t)terms->count;
     return true;
@@ -148,15 +168,16 @@ static void text_put(struct index_walk *w, struct slice text, struct slice langu
     arena = arena_new();
     words.analyser = analyser;
     terms.list = ARENA_ARRAY(arena, struct slice, TERMS_MAX);
+    terms.often = ARENA_ARRAY(arena, uint32_t, TERMS_MAX);
     terms.table = arena_alloc_zero(arena, TERMS_TABLE * sizeof *terms.table);
     while (few && search_text_next(&words, &term))
         few = term_add(&terms, term, arena);
     if (!few) {
-        term_put(w, SLICE(""));
+        term_put(w, SLICE(""), 0, 0);
         return;
     }
     for (size_t i = 0; i < terms.count && !w->full; i++)
-        term_put(w, terms.list[i]);
+        term_put(w, terms.list[i], terms.often[i], terms.all);
 }
 
 /* The text of an item at the path of the index. */
@@ -443,16 +464,10 @@ const struct index_definition *index_policy_text_at(const struct index_policy *p
 {
     for (size_t i = 0; i < policy->definition_count; i++) {
         const struct index_definition *definition = policy->definitions[i];
-        const struct document_path *of = definition->parts ? &definition->parts[0].path : NULL;
-        size_t same = 0;
 
-        if (definition->kind != &index_kind_text || definition->format != INDEX_FORMAT_POLICY ||
-            of->count != path->count)
-            continue;
-        while (same < of->count && of->segments[same].kind == path->segments[same].kind &&
-               slice_equal(of->segments[same].name, path->segments[same].name))
-            same++;
-        if (same == of->count)
+        if (definition->kind == &index_kind_text && definition->format == INDEX_FORMAT_POLICY &&
+            definition->parts[0].path.count == path->count &&
+            index_path_begins(path, &definition->parts[0].path))
             return definition;
     }
     return NULL;

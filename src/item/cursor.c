@@ -503,8 +503,10 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
     number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE);
     buf_clear(&cursor->key);
     buf_append_slice(&cursor->key, routing);
+    if (entry->value.len < request->said)
+        return error_set(err, ERROR_STORE_CORRUPT, "what an index entry says is cut short");
     if (entry->value.len) {
-        buf_append_slice(&cursor->key, entry->value);
+        buf_append_slice(&cursor->key, slice_first(entry->value, entry->value.len - request->said));
     } else {
         if (request->logical.len ? !slice_equal(routing, cursor->routing)
                                  : !routing_is_wanted(request, routing))
@@ -512,8 +514,8 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
         buf_clear(&cursor->key);
         if (request->values_alone && !cut) {
             *ret_verdict = WANTED;
-            *hit = (struct cursor_hit){slice_first(value, kept), routing, number, SLICE_NONE,
-                                       SLICE_NONE};
+            *hit = (struct cursor_hit){
+                .value = slice_first(value, kept), .routing = routing, .number = number};
             return true;
         }
         if (!key_look_up(cursor, number, &found, err))
@@ -529,6 +531,7 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
         .routing = routing,
         .number = number,
         .key = buf_slice(&cursor->key),
+        .said = slice_skip(entry->value, entry->value.len - request->said),
     };
     return true;
 }

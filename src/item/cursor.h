@@ -75,6 +75,7 @@ struct cursor_request {
 
     /* Of the index; all borrowed while the cursor is used. */
     struct slice path;         /* index_path_append, or the prefix of a composite index */
+    size_t said;               /* bytes behind the item key in what is stored with its entries */
     bool raw;                  /* its values are bytes with their length (index_vector_length) */
     size_t value_count;        /* 1, or as many as the composite index has paths */
     enum document_order order; /* of its entries */
@@ -92,6 +93,7 @@ struct cursor_hit {
     struct slice routing; /* of the index */
     uint64_t number;      /* not of keys: it is in the header */
     struct slice key;     /* item key */
+    struct slice said;    /* of the index: what the entry says besides */
     struct slice stored;  /* of keys: header and document, for item_decode */
 };
 

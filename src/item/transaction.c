@@ -750,6 +750,15 @@ void transaction_record_add(struct transaction *transaction, const struct write_
     transaction->records = added;
 }
 
+void transaction_beside(struct transaction *transaction, const struct engine_op *op)
+{
+    struct transaction_record *added = ARENA_NEW(transaction->arena, struct transaction_record);
+
+    *added = (struct transaction_record){
+        .place = transaction->place, .op = op, .next = transaction->records};
+    transaction->records = added;
+}
+
 bool transaction_write(struct transaction *transaction, const struct document_value *id,
                        enum transaction_verb verb, struct slice document,
                        const struct transaction_options *options, struct error *err)

@@ -79,6 +79,10 @@ struct arena *transaction_arena(const struct transaction *transaction);
  * until the commit. */
 void transaction_record_add(struct transaction *transaction, const struct write_record *record);
 
+/* Puts or deletes an entry of another family in the commit, where the transaction writes an item in
+ * the partition it is in: contribution.h. Borrowed until the commit. */
+void transaction_beside(struct transaction *transaction, const struct engine_op *op);
+
 /* The item as this transaction sees it. *ret_item NULL: there is none. */
 NODISCARD bool transaction_read(struct transaction *transaction, const struct document_value *id,
                                 const struct item **ret_item, struct error *err);

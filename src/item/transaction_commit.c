@@ -431,11 +431,19 @@ static void transaction_stamp(struct commit_batch *batch)
 static void records_build(const struct transaction *transaction,
                           const struct transaction_section *section, struct commit_part *part)
 {
-    for (const struct transaction_record *r = transaction->records; r; r = r->next)
-        if (r->place->scope.partition == section->scope->partition)
-            write_set_put(section->set,
-                          write_record_key(r->record, r->place->logical, transaction->arena),
-                          write_record_value(r->record, transaction->arena), part);
+    for (const struct transaction_record *r = transaction->records; r; r = r->next) {
+        if (r->place->scope.partition != section->scope->partition)
+            continue;
+        if (r->op)
+            write_set_add(section->set, r->op, part);
+        else
+            write_set_add(section->set,
+                          &(struct engine_op){
+                              ENGINE_PUT,
+                              write_record_key(r->record, r->place->logical, transaction->arena),
+                              write_record_value(r->record, transaction->arena)},
+                          part);
+    }
 }
 
 /* Builds all write sets; anew if that brought up items to be removed with them. */

@@ -74,7 +74,8 @@ struct transaction_planned {
 /* A record that is put with the write it is of. */
 struct transaction_record {
     const struct transaction_place *place;
-    const struct write_record *record;
+    const struct write_record *record; /* NULL: op */
+    const struct engine_op *op;
     struct transaction_record *next;
 };
 

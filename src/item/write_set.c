@@ -229,8 +229,8 @@ static void number_build(struct builder *b)
 
 /* --- Index ----------------------------------------------------------------------------------- */
 
-/* i | entry | routing key | number -> pk and id; of format 2 nothing, the number leads to the key
- */
+/* i | entry | routing key | number -> pk and id, what the entry says; of format 2 nothing, the
+ * number leads to the key */
 static struct slice index_key(struct builder *b, struct slice entry, uint64_t number)
 {
     size_t len = 1 + entry.len + b->parts.routing.len + 8;
@@ -264,32 +264,38 @@ static bool entries_of(struct builder *b, const struct index_policy *policy, uin
     return index_entries(policy, document, b->set->arena, ret_entries, ret_count, err);
 }
 
-static struct slice entry_value(const struct builder *b, struct slice entry)
+static struct slice entry_value(const struct builder *b, struct slice entry, struct slice said)
 {
-    return index_entry_is_numbered(entry) ? SLICE("") : b->parts.pk_id;
+    assert(said.len == index_entry_said_len(entry));
+    if (index_entry_is_numbered(entry))
+        return SLICE("");
+    return said.len ? arena_join(b->set->arena, (struct slice[]){b->parts.pk_id, said}, 2)
+                    : b->parts.pk_id;
 }
 
+/* others: no value is what it will be. */
 static struct partition_entry *entries_as_sets(struct builder *b, struct index_entry *entries,
-                                               size_t count, struct slice value)
+                                               size_t count, bool others)
 {
     struct partition_entry *set = ARENA_ARRAY(b->set->arena, struct partition_entry, count);
 
     for (size_t i = 0; i < count; i++)
         set[i] = (struct partition_entry){
             .key = entries[i].bytes,
-            .value = index_entry_is_numbered(entries[i].bytes) ? SLICE("") : value};
+            .value = others && !index_entry_is_numbered(entries[i].bytes) ? SLICE("another")
+                                                                          : entries[i].said};
     return set;
 }
 
-/* The same item before and after: of the entries in both, the value changes only with the id. */
+/* The same item before and after: of the entries in both, the value changes with the id, and with
+ * what they say. */
 static void index_build_difference(struct builder *b, struct index_entry *old, size_t old_count,
                                    struct index_entry *new, size_t new_count)
 {
     struct engine_op *ops = ARENA_ARRAY(b->set->arena, struct engine_op, old_count + new_count);
-    struct slice before = b->change->from.data ? SLICE("another") : SLICE("");
-    size_t count =
-        partition_difference(entries_as_sets(b, old, old_count, before), old_count,
-                             entries_as_sets(b, new, new_count, SLICE("")), new_count, ops);
+    bool renamed = b->change->from.data != NULL;
+    size_t count = partition_difference(entries_as_sets(b, old, old_count, renamed), old_count,
+                                        entries_as_sets(b, new, new_count, false), new_count, ops);
     uint64_t number = b->change->before->header.number;
 
     assert(b->keeps_number);
@@ -297,7 +303,7 @@ static void index_build_difference(struct builder *b, struct index_entry *old, s
         struct slice key = index_key(b, ops[i].key, number);
 
         if (ops[i].kind == ENGINE_PUT)
-            put(b->set, key, entry_value(b, ops[i].key));
+            put(b->set, key, entry_value(b, ops[i].key, ops[i].value));
         else
             delete (b->set, key);
     }
@@ -323,7 +329,7 @@ static bool index_build(struct builder *b, struct error *err)
     for (size_t i = 0; i < new_count; i++) {
         struct slice key = index_key(b, new[i].bytes, b->change->header.number);
 
-        put(b->set, key, entry_value(b, new[i].bytes));
+        put(b->set, key, entry_value(b, new[i].bytes, new[i].said));
         number_leave_open(b, key, key.len - 8);
     }
     return true;
@@ -1106,10 +1112,12 @@ bool write_set_build(const struct item_scope *scope, struct write_set_change *ch
     return true;
 }
 
-void write_set_put(struct write_set *set, struct slice key, struct slice value,
-                   struct commit_part *part)
+void write_set_add(struct write_set *set, const struct engine_op *op, struct commit_part *part)
 {
-    put(set, key, value);
+    if (op->kind == ENGINE_PUT)
+        put(set, op->key, op->value);
+    else
+        delete (set, op->key);
     part->ops = set->ops;
     part->op_count = set->op_count;
 }

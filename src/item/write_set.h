@@ -65,9 +65,8 @@ NODISCARD bool write_set_build(const struct item_scope *scope, struct write_set_
                                size_t count, struct arena *arena, struct write_set **ret_set,
                                struct commit_part *ret_part, struct error *err);
 
-/* Puts an entry besides what follows from the changes, in the same part. */
-void write_set_put(struct write_set *set, struct slice key, struct slice value,
-                   struct commit_part *part);
+/* An operation besides what follows from the changes, in the same part. */
+void write_set_add(struct write_set *set, const struct engine_op *op, struct commit_part *part);
 
 /* What a change is charged (throughput/cost.h), once they are built: as the write it is. */
 int64_t write_set_change_cost(const struct write_set_change *change);

@@ -47,6 +47,12 @@ bool mover_routing(struct slice key, const struct engine_value *value, struct sl
     *ret_routing = SLICE_NONE;
     switch (key.data[0]) {
     case PARTITION_FAMILY_ITEM:
+    case PARTITION_FAMILY_GROUP:
+        break;
+    case PARTITION_FAMILY_PLACE:
+        if (key.len <= CONTRIBUTION_PLACE_PREFIX_LEN)
+            return broken(err);
+        rest = slice_skip(key, CONTRIBUTION_PLACE_PREFIX_LEN);
         break;
     case PARTITION_FAMILY_COUNTER:
     case PARTITION_FAMILY_UNIQUE:

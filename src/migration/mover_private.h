@@ -3,6 +3,7 @@
  * fence, mover_reroute.c rewrites entries. */
 #pragma once
 
+#include "item/contribution.h"
 #include "item/write_record.h"
 #include "migration/mover.h"
 #include "partition/counters.h"

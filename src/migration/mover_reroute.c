@@ -168,6 +168,12 @@ bool mover_reroute(struct mover *mover, struct slice key, const struct engine_va
     case PARTITION_FAMILY_UNIQUE:
         fine = key_reroute(mover, 2, &entry, &changed, err);
         break;
+    case PARTITION_FAMILY_GROUP:
+        fine = key_reroute(mover, 1, &entry, &changed, err);
+        break;
+    case PARTITION_FAMILY_PLACE:
+        fine = key_reroute(mover, CONTRIBUTION_PLACE_PREFIX_LEN, &entry, &changed, err);
+        break;
     case PARTITION_FAMILY_RECORD:
         fine = key_reroute(mover, WRITE_RECORD_PREFIX_LEN, &entry, &changed, err);
         break;

@@ -2,7 +2,9 @@
  *
  *     'c'  counters   c | kind | name                 -> up to 4 numbers, 8 bytes big-endian each
  *     'd'  items      d | routing key | pk | id       -> header and BSON
+ *     'e'  places     e | source | number | group     -> where a contribution is (contribution.h)
  *     'f'  feed       f | lsn | origin | ordinal      -> change feed
+ *     'g'  groups     g | routing key | pk | group    -> of aggregating views: what items add
  *     'h'  history    h | time | origin | ordinal     -> changes, in PARTITION_HISTORY (history.h)
  *     'i'  index      i | path | value | routing key | number
  *     'j'  journal    j | lsn | nth                 -> keys touched, while a migration needs them
@@ -22,7 +24,9 @@
 enum partition_family {
     PARTITION_FAMILY_COUNTER = 'c',
     PARTITION_FAMILY_ITEM = 'd',
+    PARTITION_FAMILY_PLACE = 'e',
     PARTITION_FAMILY_FEED = 'f',
+    PARTITION_FAMILY_GROUP = 'g',
     PARTITION_FAMILY_HISTORY = 'h',
     PARTITION_FAMILY_INDEX = 'i',
     PARTITION_FAMILY_JOURNAL = 'j',

@@ -16,6 +16,7 @@
 #include "query/plan.h"
 
 struct query_blocks;
+struct query_lists;
 struct query_cache;
 struct view_overlay;
 struct query_spill;
@@ -107,6 +108,7 @@ struct query_request {
     const struct engine *snapshot_of;   /* the node of it; NULL: known to be that of all spans */
     const struct view_overlay *overlay; /* what is seen besides; NULL: nothing */
     struct query_blocks *blocks;        /* of vectors; NULL: they are walked for each search */
+    struct query_lists *lists;          /* of entries of terms; the same */
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
     struct query_spill
         *spill; /* NULL: what does not fit the memory is computed in several passes */

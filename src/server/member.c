@@ -6,6 +6,9 @@
  * LOST is the end: what such a server remembers of the nodes may be wrong, so it begins again as a
  * server that knows nothing. So does one whose registration is gone.
  *
+ * Between beats the thread waits at the session itself for what other servers notify, and lets go
+ * of it when somebody wants to borrow it (wake_fd).
+ *
  * While the owner's sessions are gone the thread looks ten times a second and asks the owner's
  * address, too. */
 #include "server/member.h"
@@ -15,6 +18,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +34,7 @@ struct member {
 
     struct mutex session_lock; /* before lock */
     struct engine_members *members;
+    int wake_fd; /* an eventfd: the thread is to look at lent and stopping */
 
     struct mutex lock; /* of what follows */
     struct condition changed;
@@ -40,6 +45,7 @@ struct member {
     struct engine_claim claim;
     char owner[ENGINE_MEMBER_NAME_SIZE];
     bool may_claim, stopping;
+    int lent; /* who has the session beside the thread, or waits for it */
     bool told_skew;
     uint64_t beats, failures, claims, losses;
 };
@@ -318,15 +324,67 @@ static bool beat_once(struct member *member, struct error *err)
     return true;
 }
 
+static void member_wake(struct member *member)
+{
+    (void)!eventfd_write(member->wake_fd, 1);
+}
+
+static void session_borrow(struct member *member)
+{
+    WITH_LOCK (&member->lock)
+        member->lent++;
+    member_wake(member);
+    mutex_lock(&member->session_lock);
+}
+
+static void session_return(struct member *member)
+{
+    mutex_unlock(&member->session_lock);
+    WITH_LOCK (&member->lock) {
+        member->lent--;
+        condition_broadcast(&member->changed);
+    }
+}
+
+/* Until it is time, or others notify something. False: the server stops. */
+static bool beat_await(struct member *member, int64_t due_ms)
+{
+    eventfd_t ignored;
+    bool told = false, stopping;
+
+    do {
+        (void)!eventfd_read(member->wake_fd, &ignored);
+        WITH_LOCK (&member->lock) {
+            while (member->lent > 0 && !member->stopping)
+                condition_wait(&member->changed, &member->lock);
+            stopping = member->stopping;
+        }
+        if (!stopping)
+            WITH_LOCK (&member->session_lock)
+                told = engine_members_wait(member->members, member->wake_fd,
+                                           MAX(due_ms - clock_monotonic_ms(), (int64_t)0));
+    } while (!stopping && !told && clock_monotonic_ms() < due_ms);
+    return !stopping;
+}
+
+static void stop_await(struct member *member)
+{
+    WITH_LOCK (&member->lock)
+        while (!member->stopping)
+            condition_wait(&member->changed, &member->lock);
+}
+
 static void member_run(void *context)
 {
     struct member *member = context;
-    bool stopping = false, told = false;
+    bool known = true;
+    int64_t due_ms;
 
-    while (!stopping) {
-        int64_t due_ms = clock_monotonic_ms();
+    do {
         struct error err;
-        bool known = beat_once(member, &err);
+
+        due_ms = clock_monotonic_ms();
+        known = beat_once(member, &err);
 
         if (!known) {
             log_error(member->log, "this server begins again", &err);
@@ -334,19 +392,13 @@ static void member_run(void *context)
                 member->losses++;
             role_turn(member, MEMBER_LOST);
         }
-        WITH_LOCK (&member->lock) {
+        WITH_LOCK (&member->lock)
             due_ms += member->lease.probing && member->role == MEMBER_FOLLOWER
                           ? MIN((int64_t)HURRY_MS, member->settings->servers_beat_ms)
                           : member->settings->servers_beat_ms;
-            told = told || !known;
-            while (!member->stopping && (told || clock_monotonic_ms() < due_ms))
-                if (told)
-                    condition_wait(&member->changed, &member->lock);
-                else
-                    (void)condition_wait_until(&member->changed, &member->lock, due_ms);
-            stopping = member->stopping;
-        }
-    }
+    } while (known && beat_await(member, due_ms));
+    if (!known)
+        stop_await(member);
 }
 
 /* --- Beginning and ending -------------------------------------------------------------------- */
@@ -375,6 +427,9 @@ bool member_new(const struct member_options *options, struct member **ret_member
     mutex_init(&member->session_lock);
     mutex_init(&member->lock);
     condition_init(&member->changed);
+    member->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (member->wake_fd < 0)
+        return error_set_errno(err, ERROR_SYSTEM, "cannot make an eventfd");
     if (!self_make(settings, &member->self, err) ||
         !engine_members_open(
             slice_of_text(settings->nodes[0].url),
@@ -411,11 +466,14 @@ void member_free(struct member *member)
         member->stopping = true;
         condition_broadcast(&member->changed);
     }
+    member_wake(member);
     if (member->started)
         thread_join(&member->thread);
     if (member->members && member->claims && !engine_members_release(member->members, &err))
         log_error(member->log, "others wait for the lease of this server to end", &err);
     engine_members_close(member->members);
+    if (member->wake_fd >= 0)
+        close(member->wake_fd);
     condition_done(&member->changed);
     mutex_done(&member->lock);
     mutex_done(&member->session_lock);
@@ -469,8 +527,9 @@ bool member_get(struct member *member, uint32_t partition, struct slice key, str
 {
     bool got = false;
 
-    WITH_LOCK (&member->session_lock)
-        got = engine_members_get(member->members, partition, key, arena, ret_value, err);
+    session_borrow(member);
+    got = engine_members_get(member->members, partition, key, arena, ret_value, err);
+    session_return(member);
     return got;
 }
 
@@ -497,8 +556,9 @@ bool member_drain(struct member *member, struct slice name, bool on, struct erro
 
     if (on && !others_serve(member, name, err))
         return false;
-    WITH_LOCK (&member->session_lock)
-        said = engine_members_drain(member->members, name, on, err);
+    session_borrow(member);
+    said = engine_members_drain(member->members, name, on, err);
+    session_return(member);
     return said;
 }
 
@@ -506,8 +566,9 @@ bool member_forget(struct member *member, struct slice name, struct error *err)
 {
     bool forgotten = false;
 
-    WITH_LOCK (&member->session_lock)
-        forgotten = engine_members_forget(member->members, name, err);
+    session_borrow(member);
+    forgotten = engine_members_forget(member->members, name, err);
+    session_return(member);
     return forgotten;
 }
 

@@ -419,7 +419,7 @@ bool ways_run(struct ways *ways, enum way way, const struct script_case *test, s
     struct slice parameters = SLICE_NONE;
     struct sql_prepared prepared;
     struct sql_ranking_run ranking = {
-        .prepared = &prepared, .options = &options, .whole = true, .head = {container_page, NULL}};
+        .prepared = &prepared, .options = &options, .head = {container_page, NULL}};
 
     if (test->parameters.len)
         parameters = ways_json(test->parameters, arena).document;

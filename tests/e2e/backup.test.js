@@ -197,7 +197,8 @@ test('an encrypted backup shows nothing and opens with its key or passphrase alo
   writeFileSync(`${folder}/key`, randomBytes(32));
   writeFileSync(`${folder}/other`, randomBytes(32));
   writeFileSync(`${folder}/words`, 'correct horse battery\n');
-  for (const [option, file, wrong] of [['--key', 'key', 'other'], ['--passphrase', 'words', 'key']]) {
+  writeFileSync(`${folder}/other-words`, 'correct horse staple\n');
+  for (const [option, file, wrong] of [['--key', 'key', 'other'], ['--passphrase', 'words', 'other-words']]) {
     const backups = `${folder}/backups-${file}`;
     await backupOf(server, backups, option, `${folder}/${file}`);
     await upsert(server, 'c', { id: file, pk: 'k' });

@@ -15,7 +15,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync, chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { createServer } from 'node:net';
+import { freePort } from './port.js';
 import { python } from './python.js';
 import { binary, environment, root, sanitized } from './server.js';
 
@@ -60,15 +60,6 @@ export function blocksOf(markdown) {
 }
 
 // --- A machine -------------------------------------------------------------------------------
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 // What a shell line starts and leaves running.
 const serves = /^(?:\.\/run|orrery serve)\b/;

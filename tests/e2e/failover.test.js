@@ -31,7 +31,8 @@ class Load {
   written = [];
   errors = [];
 
-  constructor(container, writers) {
+  constructor(t, container, writers) {
+    t.after(() => (this.stopping = true)); // a test that fails must not write for ever
     this.writers = Array.from({ length: writers }, (_, writer) => this.#write(container, writer));
   }
 
@@ -64,7 +65,7 @@ test('a primary that is killed is replaced without an error at the application, 
   let { primary, standby, url } = await pair(t, 's1');
   const server = await Server.start(t, ['--node', `a=${url}`, ...patient]);
   const container = await containerOf(t, server);
-  const load = new Load(container, 4);
+  const load = new Load(t, container, 4);
   for (let round = 1; round <= 2; round++) {
     await load.reach(20);
     await primary.stop('SIGKILL');

@@ -3,23 +3,16 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { CosmosClient } from '@azure/cosmos';
 import { TableClient, AzureNamedKeyCredential } from '@azure/data-tables';
 import { MongoClient } from 'mongodb';
 import { Server, binary, emulatorKey, environment, orrery, scratch } from './server.js';
 import { Postgres } from './postgres.js';
+import { freePort } from './port.js';
 import { signed } from './rest.js';
 import { spawn } from 'node:child_process';
-
-async function freePort() {
-  const listener = net.createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  return port;
-}
 
 const kills = Number(process.env.SERVERS_KILLS ?? 3); // more for a soak
 
@@ -32,6 +25,14 @@ async function probe(server, path) {
   let text = '';
   for await (const bytes of answer) text += bytes;
   return { status: answer.statusCode, text };
+}
+
+// Stops it as SIGSTOP does, which is over when each of its threads stands: until then it reads what comes.
+async function halt(server) {
+  const tasks = `/proc/${server.process.pid}/task`;
+  const stands = (id) => /^State:\s+T/m.test(readFileSync(`${tasks}/${id}/status`, 'utf8'));
+  server.process.kill('SIGSTOP');
+  while (!readdirSync(tasks).every(stands)) await pause(1);
 }
 
 class Fleet {
@@ -164,7 +165,8 @@ class Load {
   acknowledged = [];
   unknown = new Set();
 
-  constructor(container, writers) {
+  constructor(t, container, writers) {
+    t.after(() => (this.stopping = true)); // a test that fails must not write for ever
     this.writers = Array.from({ length: writers }, (_, writer) => this.#write(container, writer));
   }
 
@@ -213,7 +215,7 @@ test('@azure/cosmos goes on while the server that owns is killed, again and agai
   assert.equal((await orrery(['server', 'drain', 'c', '--endpoint', c.url, '--dev'])).code, 0);
   let [owner, follower] = ['a', 'b'];
   const container = await containerOf(cosmos(t, c));
-  const load = new Load(container, 3);
+  const load = new Load(t, container, 3);
   const pauses = [];
   for (let round = 0; round < kills; round++) {
     await load.reach(15);
@@ -242,7 +244,7 @@ test('a server that was stopped past its lease and goes on can write nothing, an
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.after(() => agent.destroy());
   assert.equal((await create('open', agent)).status, 201);
-  a.process.kill('SIGSTOP');
+  await halt(a);
   // while it is stopped two writes wait, to be read by a server that owns no more
   const late = create('late', agent).catch((error) => error);
   const passed = create('passed').catch((error) => error);
@@ -272,7 +274,7 @@ test('a server that stops or drains hands over at once, and no acknowledged writ
   const all = await fleet(t, 'a', 'b', 'c');
   const [a, b, c] = ['a', 'b', 'c'].map((name) => all.servers.get(name));
   const container = await containerOf(cosmos(t, c));
-  const load = new Load(container, 2);
+  const load = new Load(t, container, 2);
   await load.reach(10);
   const drained = await orrery(['server', 'drain', 'a', '--endpoint', c.url, '--dev']);
   assert.equal(drained.code, 0, drained.err);

@@ -1,21 +1,13 @@
 // Snapshots of all nodes: made while clients work, gone back to by a restart in place, dropped.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
 import { CosmosClient } from '@azure/cosmos';
+import { freePort } from './port.js';
 import { Server, emulatorKey, orrery, scratch } from './server.js';
 
-// A port that stays the same over the restart; another process may take it first, so a test begins anew with another then.
-async function freePort() {
-  const listener = createServer();
-  await new Promise((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const { port } = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  return port;
-}
-
+// The port stays the same over the restart; another process may take it first, so a test begins anew with another then.
 async function started(t, nodes) {
   for (let tries = 0; ; tries++) {
     const port = await freePort();

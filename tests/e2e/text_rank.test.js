@@ -214,6 +214,57 @@ test('the index is built while a container is used, is there after a restart and
   assert.equal((await explained(second.server, contains, 'texts'))._explain.access.kind, 'index');
 });
 
+// What a query cost, by the server's own figures.
+const actual = async (server, query, name = 'texts') => (await explained(server, query, name))._explain.actual;
+
+test('entries tell scores, hits and sums: texts are read where rows are made of them', async (t) => {
+  const { server, database } = await started(t);
+  const items = makeItems(300);
+  const { container } = await database.containers.create({ id: 'texts', partitionKey: '/pk', fullTextPolicy, indexingPolicy: indexed });
+  await fill(container, items);
+  const has = (item, ...words) => words.every((word) => item.text.split(' ').includes(word));
+  const both = items.filter((item) => has(item, 'k14', 'k9')).length;
+  assert.ok(both > 0 && both < items.filter((item) => has(item, 'k9')).length);
+  const all = await actual(server, 'SELECT VALUE c.id FROM c WHERE FullTextContainsAll(c.text, "k14", @word)');
+  assert.deepEqual([all.itemsLoaded, all.itemsMatched], [both, both]);
+  const counted = await actual(server, 'SELECT VALUE COUNT(1) FROM c WHERE FullTextContainsAny(c.text, "k14", @word)');
+  assert.equal(counted.itemsLoaded, 0);
+  const best = await actual(server, 'SELECT TOP 5 c.id FROM c ORDER BY RANK FullTextScore(c.text, "k14", @word)');
+  assert.equal(best.itemsLoaded, 5);
+  const sums = 'SELECT COUNT(1) AS n, SUM(_FullTextWordCount(c.text)) AS words, COUNTIF(FullTextContains(c.text, "k14")) AS hits FROM c';
+  assert.equal((await actual(server, sums)).itemsLoaded, 0);
+  assert.deepEqual((await container.items.query(sums).fetchAll()).resources, [{ n: 300,
+    words: items.reduce((sum, item) => sum + item.text.split(' ').length, 0), hits: items.filter((item) => has(item, 'k14')).length }]);
+  // a phrase of two words is looked for in what has both, and found where they stand together
+  const together = items.filter((item) => / k14 k9 /.test(` ${item.text} `)).length;
+  const phrase = await actual(server, 'SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, "k14 k9")');
+  assert.deepEqual([phrase.itemsLoaded, phrase.itemsMatched], [both, together]);
+});
+
+test('items that expire and texts of very many words are ranked as by their texts', async (t) => {
+  const { database } = await started(t);
+  const long = Array.from({ length: 5000 }, (_, i) => `w${i}`).join(' ');
+  const items = [...makeItems(60), { id: 'long', pk: 'p1', n: 60, text: `${long} ${'k9 '.repeat(4000)}`, title: 'k3' }, { id: 'other', pk: 'p2', n: 61, text: long, title: '' }];
+  for (const defaultTtl of [undefined, -1]) {
+    const { container } = await database.containers.create({ id: `texts${defaultTtl ?? ''}`, partitionKey: '/pk', throughput: 80_000, fullTextPolicy, indexingPolicy: indexed, defaultTtl });
+    await fill(container, items);
+    // one that is over the second it is written
+    if (defaultTtl) {
+      await container.items.create({ id: 'gone', pk: 'p1', text: 'k9 k9 k9 k20', ttl: 1 });
+      while ((await container.item('gone', 'p1').read()).statusCode !== 404) await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    for (const forceQueryPlan of [false, true]) {
+      assertRanked(await ids(container, ranked, { forceQueryPlan }), scores(items, 'text', ['k20', 'k9']), 12);
+      assertRanked(await ids(container, 'SELECT TOP 70 c.id FROM c ORDER BY RANK FullTextScore(c.text, @word)', { forceQueryPlan }), scores(items, 'text', ['k9']), 70);
+    }
+    const count = async (filter) => (await container.items.query(spec(`SELECT VALUE COUNT(1) FROM c WHERE ${filter}`)).fetchAll()).resources[0];
+    const having = (...words) => items.filter((item) => words.every((word) => item.text.split(' ').includes(word))).length;
+    assert.equal(await count('FullTextContains(c.text, @word)'), having('k9'));
+    assert.equal(await count('FullTextContainsAll(c.text, @word, "w77")'), having('k9', 'w77'));
+    assert.equal(await count('FullTextContainsAll(c.text, @word, "k20")'), having('k9', 'k20'));
+  }
+});
+
 test('another language of a path makes other entries', async (t) => {
   const { server, database } = await started(t);
   const { container } = await database.containers.create({ id: 'texts', partitionKey: '/pk', fullTextPolicy, indexingPolicy: indexed });

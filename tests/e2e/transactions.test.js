@@ -8,6 +8,13 @@ async function bank(t, args = []) {
   const { container: stock } = await at.database.containers.create({ id: 'stock', partitionKey: '/sku' });
   at.stock = stock;
   at.run = (operations, database = 'shop') => at.send('POST', '/_orrery/transactions', { body: { database, operations } });
+  at.runs = async (operations) => { // as clients do: later, when the throughput is used up
+    for (;;) {
+      const answer = await at.run(operations);
+      if (answer.status !== 429) return answer;
+      await new Promise((resolve) => setTimeout(resolve, Number(answer.headers.get('x-ms-retry-after-ms'))));
+    }
+  };
   return at;
 }
 
@@ -73,15 +80,38 @@ test('one that cannot be done leaves nothing done', async (t) => {
   assert.equal((await at.stock.item('s', 'a').read()).resource.left, 5);
 });
 
+test('one that fails is charged for what it looked at, and is held back by the budget', async (t) => {
+  const at = await bank(t);
+  await at.stock.items.create({ id: 's', sku: 'a', left: 5 });
+  const look = { do: 'check', container: 'stock', partitionKey: ['a'], id: 's' };
+  const charged = (answer) => Number(answer.headers.get('x-ms-request-charge'));
+  const missing = { do: 'check', container: 'stock', partitionKey: ['a'], id: 'none' };
+  const one = await at.run([missing]), five = await at.run([look, look, look, look, missing]);
+  assert.deepEqual([one.status, charged(one)], [404, 1]);
+  assert.deepEqual([five.status, charged(five)], [404, 5]);
+  const exists = await at.run([look, { do: 'create', container: 'stock', item: { id: 's', sku: 'a' } }]);
+  assert.deepEqual([exists.status, charged(exists)], [409, 2]);
+  assert.equal(charged(await at.run([look, look])), 2);
+  assert.equal(charged(await at.run([{ do: 'explode' }])), 0);
+  // More of them than its throughput allows: whoever only fails is refused too.
+  const many = [...Array.from({ length: 99 }, () => look), missing];
+  for (let refused; !refused; ) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => at.run(many)));
+    refused = answers.find((answer) => answer.status === 429);
+    for (const answer of answers.filter((answer) => answer.status !== 429)) assert.deepEqual([answer.status, charged(answer)], [404, 100]);
+    if (refused) assert.deepEqual([Number(refused.headers.get('x-ms-retry-after-ms')) > 0, charged(refused)], [true, 0]);
+  }
+});
+
 test('concurrent transfers lose nothing and show no half', async (t) => {
   const at = await bank(t);
   const accounts = 4;
   for (let i = 0; i < accounts; i++) await at.stock.items.create({ id: 'sum', sku: `${i}`, left: 100 });
   const move = async (from, to) => {
     for (;;) {
-      const seen = await at.run([from, to].map((i) => ({ do: 'read', container: 'stock', partitionKey: [`${i}`], id: 'sum' })));
+      const seen = await at.runs([from, to].map((i) => ({ do: 'read', container: 'stock', partitionKey: [`${i}`], id: 'sum' })));
       const [a, b] = seen.json.results;
-      const done = await at.run([
+      const done = await at.runs([
         { do: 'replace', container: 'stock', item: { ...a.item, left: a.item.left - 1 }, ifMatch: a.etag },
         { do: 'replace', container: 'stock', item: { ...b.item, left: b.item.left + 1 }, ifMatch: b.etag },
       ]);
@@ -92,7 +122,7 @@ test('concurrent transfers lose nothing and show no half', async (t) => {
   const watch = { stop: false };
   const watching = (async () => {
     for (; !watch.stop; ) {
-      const seen = await at.run(Array.from({ length: accounts }, (_, i) => ({ do: 'read', container: 'stock', partitionKey: [`${i}`], id: 'sum' })));
+      const seen = await at.runs(Array.from({ length: accounts }, (_, i) => ({ do: 'read', container: 'stock', partitionKey: [`${i}`], id: 'sum' })));
       assert.equal(seen.status, 200, seen.text);
       assert.equal(seen.json.results.reduce((sum, { item }) => sum + item.left, 0), 100 * accounts);
     }

@@ -73,8 +73,8 @@ static void tally_add(struct tally *tally, const struct moving *moving)
 enum {
     COMPLETES_NOTHING = 0,
     COMPLETES_EDITS = 1 << MIGRATION_REROUTE,
-    COMPLETES_CUTS =
-        1 << MIGRATION_SPLIT | 1 << MIGRATION_MERGE | 1 << MIGRATION_MOVE | 1 << MIGRATION_ISOLATE,
+    COMPLETES_CUTS = 1 << MIGRATION_SPLIT | 1 << MIGRATION_MERGE | 1 << MIGRATION_MOVE |
+                     1 << MIGRATION_ISOLATE | 1 << MIGRATION_COPY,
 };
 
 static bool is_complete(const struct tally *tally, const struct moving *moving, unsigned kinds)
@@ -315,11 +315,12 @@ static void the_runs_did_everything_often_enough(void **state)
             sum += tally->migrations[i];
         print_message(
             "# %s: %u migrations (%u splits, %u merges, %u moves, %u isolations, %u edits, "
-            "%u re-keys), %u crashes, %u failures of a node\n",
+            "%u re-keys, %u copies), %u crashes, %u failures of a node\n",
             names[pair], sum, tally->migrations[MIGRATION_SPLIT],
             tally->migrations[MIGRATION_MERGE], tally->migrations[MIGRATION_MOVE],
             tally->migrations[MIGRATION_ISOLATE], tally->migrations[MIGRATION_REROUTE],
-            tally->migrations[MIGRATION_REKEY], tally->crashes, tally->failures);
+            tally->migrations[MIGRATION_REKEY], tally->migrations[MIGRATION_COPY], tally->crashes,
+            tally->failures);
         for (size_t i = 0; i < MIGRATION_KINDS; i++)
             assert_true(tally->migrations[i] >=
                         (i != MIGRATION_REKEY || pair == PAIR_MEMORY ? KIND_MIN : 1));

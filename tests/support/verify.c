@@ -222,7 +222,7 @@ static void derived_verify(struct verifying *v)
         struct slice key = v->found.keys[i];
 
         if (!is_derived(key)) {
-            if (!strchr("cfm", key.data[0]))
+            if (!strchr(v->scope.definition->view.form ? "cefgm" : "cfm", key.data[0]))
                 fail_msg("partition %u holds %s", v->span->id, text_of(v->arena, key));
             continue;
         }

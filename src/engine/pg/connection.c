@@ -11,6 +11,7 @@
 #include "engine/pg/pg_private.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 
 enum { PREPARES_NOTHING = -1 };
@@ -479,6 +480,28 @@ bool pg_connection_check(struct pg_connection *connection)
         PQisBusy(connection->native); /* digests it */
     }
     return !connection->broken;
+}
+
+bool pg_connection_was_notified(struct pg_connection *connection)
+{
+    bool was = false;
+    PGnotify *notified;
+
+    while ((notified = PQnotifies(connection->native)) != NULL) {
+        PQfreemem(notified);
+        was = true;
+    }
+    return was;
+}
+
+bool pg_connection_wait(struct pg_connection *connection, int wake_fd, int64_t deadline_ms)
+{
+    struct pollfd wait[] = {{.fd = wake_fd, .events = POLLIN},
+                            {.fd = PQsocket(connection->native), .events = POLLIN}};
+    int64_t left_ms = MAX(deadline_ms - clock_monotonic_ms(), (int64_t)0);
+
+    return poll(wait, ARRAY_LEN(wait), (int)MIN(left_ms, (int64_t)INT_MAX)) > 0 &&
+           wait[0].revents == 0;
 }
 
 void pg_connection_hurry(struct pg_connection *connection, int64_t deadline_ms)

@@ -4,7 +4,8 @@
  * A beat is one round trip: the row's number is raised, and who is there and who owns is read. It
  * waits for no standby (synchronous_commit = local): it proves nothing but that its server lives,
  * and while a standby stands still nobody is to be judged by that. What decides, registering and
- * claiming, is committed as the server has it.
+ * claiming, is committed as the server has it, and notified to the others (LISTEN): they beat at
+ * once instead of when it is time to, so that a handover is not a wait for them.
  *
  * The row is not the one that the owner's transactions lock, so that a beat never waits behind a
  * large write. The lock of the session tells others at once when a process has ended, for then
@@ -13,10 +14,21 @@
  * A claim changes the epoch of the owner row. It waits for the transaction that has the row, whose
  * effect then is there, and every later one of that owner fails (owner.c). If the owner's process
  * was stopped in the middle of one its session is ended; never one that waits for a standby, which
- * would show everybody what only the primary has. */
+ * would show everybody what only the primary has.
+ *
+ * An owner knows what was acknowledged and finds out if a failover has lost it; one that dies in
+ * the failover cannot tell. So every beat remembers how far the owner's transactions had come: they
+ * come one after the other, so all but the last one seen were acknowledged. A claim that finds
+ * fewer writes the loss down with it, and the node is not opened before it was accepted. What came
+ * between the last beat and the failover nobody remembers. */
 #include "engine/pg/pg_private.h"
 
+#include <limits.h>
+#include <poll.h>
+
 enum { BEAT_MS_MAX = 2000, LOCK_WAIT_MS = 1000 };
+
+#define CHANNEL "orrery_members"
 
 struct members {
     struct engine_members base;
@@ -24,6 +36,8 @@ struct members {
     struct pg_primary primary;
     struct pg_connection *connection; /* NULL: lost */
     struct engine_member self;
+    uint64_t acknowledged; /* transactions of the owner's, as far as beats have shown */
+    uint64_t losses;       /* that were written down by then */
 };
 
 static struct members *members_of(struct engine_members *base)
@@ -58,14 +72,15 @@ static bool connection_make(struct members *members, struct error *err)
     return true;
 }
 
-/* The lock that shows to the others that this process lives. */
+/* The lock that shows to the others that this process lives, and an ear for what they notify. */
 static bool presence_lock(struct members *members, struct error *err)
 {
-    CLEANUP(pg_answer_done) struct pg_answer answer = {0}, set = {0};
+    CLEANUP(pg_answer_done) struct pg_answer answer = {0}, set = {0}, listen = {0};
     struct pg_number number;
     struct pg_param param = pg_number(&number, lock_number(members));
 
     return pg_query(members->connection, "SET synchronous_commit = local", NULL, 0, &set, err) &&
+           pg_query(members->connection, "LISTEN " CHANNEL, NULL, 0, &listen, err) &&
            pg_query(members->connection,
                     "SELECT pg_try_advisory_lock(" PG_LOCK_MEMBER ", $1::integer)", &param, 1,
                     &answer, err);
@@ -99,6 +114,7 @@ enum { DECISION_FIRST = 3 }; /* results before those of the decision */
 
 static bool decision_end(struct members *members, struct pg_answer *answer, struct error *err)
 {
+    pg_send(members->connection, "NOTIFY " CHANNEL, NULL, 0);
     pg_send(members->connection, "COMMIT", NULL, 0);
     if (!pg_run(members->connection, members->settings.statement_ms_max, answer, err)) {
         if (!pg_connection_is_broken(members->connection) && !pg_rollback(members->connection))
@@ -269,7 +285,8 @@ static void beat_send(struct members *members)
             params, ARRAY_LEN(params));
     pg_send(members->connection,
             "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,"
-            " coalesce(member, 0), term, " PG_LOCK_IS_HELD(PG_LOCK_OWNER) " FROM orrery.owner",
+            " coalesce(member, 0), term, " PG_LOCK_IS_HELD(
+                PG_LOCK_OWNER) ", sequence, (SELECT count(*) FROM orrery.loss) FROM orrery.owner",
             NULL, 0);
     pg_send(members->connection,
             "SELECT name, address, endpoint, region, release, incarnation, beat, "
@@ -277,6 +294,17 @@ static void beat_send(struct members *members)
                 PG_LOCK_MEMBER
                 ", s.incarnation & 2147483647") " FROM orrery.server s ORDER BY name",
             NULL, 0);
+}
+
+/* A loss that was written down is not to be found again by the next who claims. */
+static void progress_note(struct members *members, uint64_t sequence, uint64_t losses)
+{
+    uint64_t acknowledged = sequence ? sequence - 1 : 0;
+
+    if (losses > members->losses)
+        members->acknowledged = acknowledged;
+    members->losses = MAX(losses, members->losses);
+    members->acknowledged = MAX(acknowledged, members->acknowledged);
 }
 
 static bool members_beat(struct engine_members *base, struct engine_membership *ret_membership,
@@ -304,6 +332,7 @@ static bool members_beat(struct engine_members *base, struct engine_membership *
     if (PQntuples(owner) != 1)
         return error_set(err, ERROR_STORE_CORRUPT, "the table orrery.owner has not one row");
     trip_ms = clock_monotonic_ms() - sent_ms;
+    progress_note(members, pg_field_uint64(owner, 0, 4), pg_field_uint64(owner, 0, 5));
     *ret_membership = (struct engine_membership){
         .owner = pg_field_uint64(owner, 0, 1),
         .term = pg_field_uint64(owner, 0, 2),
@@ -317,7 +346,45 @@ static bool members_beat(struct engine_members *base, struct engine_membership *
     return true;
 }
 
+static bool is_awake(const struct members *members)
+{
+    return members->connection && !pg_connection_is_broken(members->connection);
+}
+
+static bool members_wait(struct engine_members *base, int wake_fd, int64_t ms_max)
+{
+    struct members *members = members_of(base);
+    int64_t deadline_ms = clock_monotonic_ms() + ms_max;
+    struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
+
+    if (!is_awake(members)) {
+        (void)poll(&wake, 1, (int)MIN(ms_max, (int64_t)INT_MAX));
+        return false;
+    }
+    while (!pg_connection_was_notified(members->connection))
+        if (!pg_connection_wait(members->connection, wake_fd, deadline_ms))
+            return false;
+        else if (!pg_connection_check(members->connection))
+            return true;
+    return true;
+}
+
 /* --- Owning ---------------------------------------------------------------------------------- */
+
+/* In the transaction of the claim: whoever claims, and whatever becomes of it then, it is known. */
+static void loss_send(struct members *members)
+{
+    struct pg_number numbers[3];
+    struct pg_param params[] = {
+        pg_number(&numbers[0], members->acknowledged), pg_number(&numbers[1], members->losses),
+        pg_number(&numbers[2], pg_connection_server(members->connection)->timeline)};
+
+    pg_send(members->connection,
+            "INSERT INTO orrery.loss (acknowledged, found, timeline)"
+            " SELECT $1::bigint, sequence, $3::bigint FROM orrery.owner WHERE sequence < $1::bigint"
+            " AND (SELECT count(*) FROM orrery.loss) <= $2::bigint",
+            params, ARRAY_LEN(params));
+}
 
 static bool members_claim(struct engine_members *base, const struct engine_membership *seen,
                           struct engine_claim *ret_claim, struct error *err)
@@ -335,6 +402,7 @@ static bool members_claim(struct engine_members *base, const struct engine_membe
         (seen->owner && !pg_schema_predecessor_end(members->connection, err)))
         return false;
     decision_begin(members);
+    loss_send(members);
     /* Whoever beats at this very moment is waited for, and then lives. */
     pg_send(members->connection,
             "WITH lives AS (SELECT beat FROM orrery.server WHERE incarnation = $2::bigint"
@@ -347,7 +415,7 @@ static bool members_claim(struct engine_members *base, const struct engine_membe
             params, ARRAY_LEN(params));
     if (!decision_end(members, &answer, err))
         return false;
-    claimed = answer.results[DECISION_FIRST];
+    claimed = answer.results[DECISION_FIRST + 1];
     if (PQntuples(claimed) != 1)
         return error_set(err, ERROR_CONFLICT, "the owner of the root lives, or is another");
     *ret_claim = (struct engine_claim){base->incarnation, pg_field_uint64(claimed, 0, 0)};
@@ -446,6 +514,7 @@ const struct engine_members_driver pg_members = {
     .open = members_open,
     .close = members_close,
     .beat = members_beat,
+    .wait = members_wait,
     .claim = members_claim,
     .release = members_release,
     .drain = members_drain,

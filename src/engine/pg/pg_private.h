@@ -218,6 +218,11 @@ bool pg_connection_was_lost(const struct pg_connection *connection);
 bool pg_connection_pause(const struct pg_connection *connection, int64_t ms);
 /* Looks, without waiting, whether the server has ended an idle session. False breaks it. */
 bool pg_connection_check(struct pg_connection *connection);
+/* Has something been notified (LISTEN) that was read since this was asked last? */
+bool pg_connection_was_notified(struct pg_connection *connection);
+/* Waits until something arrives at an idle session. False: the descriptor was readable first, or
+ * the time is over. */
+bool pg_connection_wait(struct pg_connection *connection, int wake_fd, int64_t deadline_ms);
 /* Whatever is asked from now on is answered by this time (of clock_monotonic_ms) or the connection
  * is broken; 0: each question has its own limit again. */
 void pg_connection_hurry(struct pg_connection *connection, int64_t deadline_ms);

@@ -53,7 +53,10 @@ struct attempt {
     struct metering budgets[OPERATIONS_MAX];
     uint32_t partitions[OPERATIONS_MAX];
     int64_t cru[OPERATIONS_MAX];
-    size_t budget_count, begun;
+    size_t budget_count;
+    size_t paid_by[OPERATIONS_MAX]; /* of each operation: which budget */
+    int64_t looked_cru[OPERATIONS_MAX];
+    size_t entered; /* operations that came to their partition */
     struct metered_call metered;
 };
 
@@ -241,6 +244,74 @@ static bool etag_check(const struct item *item, struct slice wanted, struct erro
            error_set(err, ERROR_PRECONDITION_FAILED, "the etag of the item is another");
 }
 
+/* --- Paying ---------------------------------------------------------------------------------- */
+
+/* The budget of a partition that the transaction comes to, asked for the least that is done there.
+ * So one that fails cannot come again and again for nothing. */
+static bool budget_enter(struct attempt *attempt, uint32_t partition, int64_t least_cru,
+                         size_t *ret_at, struct error *err)
+{
+    const struct metering_request request = {.partition = partition, .price_cru = least_cru};
+    size_t at = 0;
+
+    while (at < attempt->budget_count && attempt->partitions[at] != partition)
+        at++;
+    *ret_at = at;
+    if (at < attempt->budget_count)
+        return true;
+    if (!metering_begin(&attempt->budgets[at], attempt->call->services->meters, &request,
+                        &attempt->metered, err)) {
+        attempt->call->wait_ms = attempt->metered.wait_ms;
+        return false;
+    }
+    attempt->partitions[attempt->budget_count++] = partition;
+    return true;
+}
+
+/* What an operation has looked at so far. */
+static void looked(struct attempt *attempt, size_t nth, const struct item *item)
+{
+    attempt->looked_cru[nth] = cost_read(item ? item->document.len : 0, false);
+}
+
+static void budgets_end(struct attempt *attempt)
+{
+    for (size_t i = 0; i < attempt->budget_count; i++) {
+        metering_end(&attempt->budgets[i], attempt->cru[i]);
+        attempt->call->charge_cru = cost_add(attempt->call->charge_cru, attempt->cru[i]);
+    }
+}
+
+static void budget_add(struct attempt *attempt, size_t nth, int64_t cru)
+{
+    attempt->cru[attempt->paid_by[nth]] = cost_add(attempt->cru[attempt->paid_by[nth]], cru);
+}
+
+/* Reads cost what reads of items cost, writes what they did. */
+static void done_pay(struct attempt *attempt)
+{
+    for (size_t i = 0; i < attempt->count; i++)
+        budget_add(attempt, i,
+                   attempt->asked[i].verb == VERB_WRITE
+                       ? transaction_result(attempt->transaction, attempt->nth_write[i]).charge_cru
+                       : attempt->looked_cru[i]);
+    budgets_end(attempt);
+}
+
+/* One that is refused pays for what it has read to find out: each operation up to that one. Faults
+ * of the server, lost races and refusals of a budget are free. */
+static void failed_pay(struct attempt *attempt, const struct error *err)
+{
+    if (!metering_refused_cru(err)) {
+        while (attempt->budget_count)
+            metering_drop(&attempt->budgets[--attempt->budget_count]);
+        return;
+    }
+    for (size_t i = 0; i < attempt->entered; i++)
+        budget_add(attempt, i, attempt->looked_cru[i]);
+    budgets_end(attempt);
+}
+
 static bool look(struct attempt *attempt, size_t nth, const struct document_value *id,
                  struct error *err)
 {
@@ -248,12 +319,19 @@ static bool look(struct attempt *attempt, size_t nth, const struct document_valu
 
     if (!transaction_read(attempt->transaction, id, &attempt->read[nth], err))
         return false;
+    looked(attempt, nth, attempt->read[nth]);
     transaction_rely(attempt->transaction, id);
     if (asked->verb == VERB_ABSENT)
         return !attempt->read[nth] || error_set(err, ERROR_ITEM_EXISTS, "the item is there");
     if (!attempt->read[nth])
         return error_set(err, ERROR_ITEM_MISSING, "the item is not there");
     return etag_check(attempt->read[nth], asked->options.if_match, err);
+}
+
+static int64_t least_cru(const struct asked *asked)
+{
+    return asked->verb == VERB_WRITE ? cost_write(&(struct cost_write){.puts = true})
+                                     : cost_read(0, false);
 }
 
 static bool operation_plan(struct attempt *attempt, size_t nth, struct error *err)
@@ -274,65 +352,16 @@ static bool operation_plan(struct attempt *attempt, size_t nth, struct error *er
     if (!attempt->transaction &&
         !transaction_open(&scope, attempt->arena, &attempt->transaction, err))
         return false;
-    if (!transaction_enter(attempt->transaction, &scope, logical, err))
+    if (!transaction_enter(attempt->transaction, &scope, logical, err) ||
+        !budget_enter(attempt, scope.partition, least_cru(asked), &attempt->paid_by[nth], err))
         return false;
+    attempt->entered = nth + 1;
+    looked(attempt, nth, NULL);
     if (asked->verb != VERB_WRITE)
         return look(attempt, nth, id, err);
     attempt->nth_write[nth] = transaction_write_count(attempt->transaction);
     return transaction_write(attempt->transaction, id, asked->write, document, &asked->options,
                              err);
-}
-
-/* --- Paying ---------------------------------------------------------------------------------- */
-
-static size_t budget_find(struct attempt *attempt, uint32_t partition)
-{
-    size_t at = 0;
-
-    while (at < attempt->budget_count && attempt->partitions[at] != partition)
-        at++;
-    if (at == attempt->budget_count)
-        attempt->partitions[attempt->budget_count++] = partition;
-    return at;
-}
-
-/* Each partition that is written is asked for the least its writes can cost. */
-static bool budgets_begin(struct attempt *attempt, struct error *err)
-{
-    int64_t each = cost_write(&(struct cost_write){.puts = true});
-
-    for (size_t i = 0; i < transaction_write_count(attempt->transaction); i++)
-        attempt->cru[budget_find(attempt, transaction_partition(attempt->transaction, i))] += each;
-    for (; attempt->begun < attempt->budget_count; attempt->begun++) {
-        const struct metering_request request = {.partition = attempt->partitions[attempt->begun],
-                                                 .price_cru = attempt->cru[attempt->begun]};
-
-        if (!metering_begin(&attempt->budgets[attempt->begun], attempt->call->services->meters,
-                            &request, &attempt->metered, err)) {
-            attempt->call->wait_ms = attempt->metered.wait_ms;
-            return false;
-        }
-    }
-    return true;
-}
-
-static void budgets_drop(struct attempt *attempt)
-{
-    while (attempt->begun)
-        metering_drop(&attempt->budgets[--attempt->begun]);
-}
-
-static void budgets_end(struct attempt *attempt)
-{
-    memset(attempt->cru, 0, attempt->budget_count * sizeof *attempt->cru);
-    for (size_t i = 0; i < transaction_write_count(attempt->transaction); i++) {
-        int64_t cru = transaction_result(attempt->transaction, i).charge_cru;
-
-        attempt->cru[budget_find(attempt, transaction_partition(attempt->transaction, i))] += cru;
-        attempt->call->charge_cru += cru;
-    }
-    for (size_t i = 0; i < attempt->budget_count; i++)
-        metering_end(&attempt->budgets[i], attempt->cru[i]);
 }
 
 /* --- The answer ------------------------------------------------------------------------------ */
@@ -391,16 +420,21 @@ static void answer(struct attempt *attempt)
 
 /* --- All of it ------------------------------------------------------------------------------- */
 
-static bool attempt_run(struct attempt *attempt, struct error *err)
+static bool all_plan(struct attempt *attempt, struct error *err)
 {
     for (size_t i = 0; i < attempt->count; i++)
         if (!operation_plan(attempt, i, err))
             return error_prefix(err, "operation %zu", i);
-    if (!budgets_begin(attempt, err) || !transaction_commit(attempt->transaction, err)) {
-        budgets_drop(attempt);
+    return true;
+}
+
+static bool attempt_run(struct attempt *attempt, struct error *err)
+{
+    if (!all_plan(attempt, err) || !transaction_commit(attempt->transaction, err)) {
+        failed_pay(attempt, err);
         return false;
     }
-    budgets_end(attempt);
+    done_pay(attempt);
     answer(attempt);
     return true;
 }

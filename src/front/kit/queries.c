@@ -1,5 +1,7 @@
 #include "front/kit/queries.h"
 
+#include "query/run/lists.h"
+
 #include <stdatomic.h>
 
 enum { KINDS = 4096, PASSES_MAX = 63 };
@@ -8,6 +10,7 @@ struct front_queries {
     struct front_query_limits limits; /* without the directory, which was copied */
     struct query_cache *cache;        /* unfinished results between two pages */
     struct query_blocks *blocks;      /* vectors that were walked */
+    struct query_lists *lists;        /* entries of terms that were */
     struct query_spill *spill;        /* what of them, and of others, is on disk */
     struct front_plans *plans;
     /* Of a kind, by hash: how many are left to workers the next time (above), and how many of those
@@ -28,6 +31,7 @@ struct front_queries *front_queries_new(const struct front_query_limits *limits)
     /* results whose clients never come back must leave room for others */
     queries->cache = query_cache_new(limits->cache_bytes_max, limits->spill_total_bytes_max / 2);
     queries->blocks = query_blocks_new(limits->vectors_bytes_max);
+    queries->lists = query_lists_new(limits->terms_bytes_max);
     queries->plans = front_plans_new(limits->plans_bytes_max);
     return queries;
 }
@@ -38,6 +42,7 @@ void front_queries_free(struct front_queries *queries)
         return;
     query_cache_free(queries->cache);
     query_blocks_free(queries->blocks);
+    query_lists_free(queries->lists);
     query_spill_free(queries->spill);
     front_plans_free(queries->plans);
     memory_free(queries);
@@ -133,6 +138,7 @@ bool front_query_run(const struct front_call *call, const struct query_plan *pla
     request->limits.memory = net_owner_memory(call->owner);
     request->cache = request->partial ? NULL : queries->cache; /* what is kept there is whole */
     request->blocks = queries->blocks;
+    request->lists = queries->lists;
     request->spill = request->in_memory ? NULL : queries->spill;
     request->executor = &executor;
     request->arena = call->arena;

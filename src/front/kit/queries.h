@@ -21,6 +21,7 @@ struct front_query_limits {
     uint64_t spill_bytes_max;       /* of one query; 0: nothing is spilled */
     uint64_t spill_total_bytes_max; /* of all; the same */
     size_t vectors_bytes_max;       /* of vectors that searches walk */
+    size_t terms_bytes_max;         /* of entries of terms that they do */
     size_t plans_bytes_max;         /* of compiled queries that are kept */
 };
 

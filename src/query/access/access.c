@@ -110,6 +110,25 @@ static bool unions_weigh(struct choosing *c)
     return true;
 }
 
+/* Of items that must have all of several terms, those that the rarest has. */
+static bool terms_estimate(struct choosing *c, struct query_index_use *use, uint64_t max)
+{
+    uint64_t least = QUERY_ESTIMATE_MAX;
+
+    for (size_t i = 0; i < use->terms->count; i++) {
+        struct query_index_use term = *use;
+
+        term.terms = NULL;
+        term.estimate = 0;
+        term.ranges = (struct query_ranges){(struct cursor_range *)&use->terms->ranges[i], 1};
+        if (!use_estimate(c, &term, MIN(max, least)))
+            return false;
+        least = MIN(least, term.estimate);
+    }
+    use->estimate = least;
+    return true;
+}
+
 /* No further than max: more is as good as QUERY_ESTIMATE_MAX to who asks. */
 static bool use_estimate(struct choosing *c, struct query_index_use *use, uint64_t max)
 {
@@ -119,6 +138,8 @@ static bool use_estimate(struct choosing *c, struct query_index_use *use, uint64
     struct view *view;
     bool more = true;
 
+    if (use->terms && use->terms->group_count == 1)
+        return terms_estimate(c, use, max);
     if (!first_view(c, &view) || !cursor_open(view, &request, &cursor, c->err))
         return false;
     while (more && use->estimate < max && cursor_entries(cursor) < 2 * QUERY_ESTIMATE_MAX) {

@@ -58,6 +58,29 @@ struct query_nearest {
     const struct index_definition *definition; /* of the index */
 };
 
+/* The order by a score that the entries of a full-text index tell. */
+struct query_scoring {
+    struct document_path path; /* of the text */
+    struct slice language, phrases, hits;
+    double texts, words;             /* all this is the function's arguments */
+    uint8_t terms[QUERY_TERMS_MAX];  /* which term a phrase is */
+    double weights[QUERY_TERMS_MAX]; /* and what it counts */
+    size_t phrase_count;
+    uint64_t wanted; /* rows of a span, after which no other can be among those of the plan */
+    bool filtered;   /* not every entry makes a row */
+    bool whole;      /* items without any of the terms are rows too, behind all others */
+};
+
+/* What is asked of a full-text index: the items that have certain terms, by routing key and number;
+ * or those with the best scores. */
+struct query_terms {
+    const struct cursor_range *ranges; /* of each term, and behind them of texts with too many */
+    size_t count;                      /* of terms */
+    const uint64_t *groups;            /* sets of terms: an item has all of one */
+    size_t group_count;
+    const struct query_scoring *scoring; /* NULL: all items */
+};
+
 /* An index and the part of it that is wanted; or several of them, any of which an item may be in
  * (a union): those are walked together by routing key and number, and an item comes once. */
 struct query_index_use {
@@ -84,6 +107,7 @@ struct query_index_use {
     const struct query_ranges *bounds; /* of each part, as bytes of rising values; none: all */
     size_t bound_count;
     const struct query_nearest *nearest; /* of an index of vectors; NULL: of another */
+    const struct query_terms *terms;     /* of a full-text index of a policy; NULL: of another */
     const uint64_t *arrays; /* for each part, bit n: an array stands behind so many segments */
 };
 
@@ -152,6 +176,21 @@ const struct query_index_use *query_vectors_use(const struct query_plan *plan,
                                                 const struct item_space *space,
                                                 const struct query_access *access,
                                                 struct arena *arena);
+
+/* The full-text index that the order of the plan can be had from, instead of the access; NULL:
+ * none.
+ */
+const struct query_index_use *query_scores_use(const struct query_plan *plan,
+                                               const struct item_space *space,
+                                               const struct query_access *access,
+                                               struct arena *arena);
+
+/* The entries that a full-text index has of the items for which an expression is true; NULL: there
+ * is no such index, or items expire. */
+const struct query_index_use *query_words_use(const struct query_plan *plan,
+                                              const struct item_space *space,
+                                              const struct query_expression *expression,
+                                              struct arena *arena);
 
 /* Is the entry with this value, as places have it, the one that an item is taken at: the first of
  * its entries that the use walks? Scratch is the arena's. */

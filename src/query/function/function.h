@@ -32,6 +32,24 @@ enum query_vector_argument {
     QUERY_VECTOR_ARGUMENTS
 };
 
+/* Of a function that gives BM25's score of a text. */
+enum query_score_argument {
+    QUERY_SCORE_LANGUAGE,
+    QUERY_SCORE_TEXT,
+    QUERY_SCORE_PHRASES, /* an array */
+    QUERY_SCORE_TEXTS,   /* how many there are */
+    QUERY_SCORE_WORDS,   /* of all texts */
+    QUERY_SCORE_HITS,    /* an array: in how many texts each phrase is */
+    QUERY_SCORE_ARGUMENTS
+};
+
+/* What full-text indexes know besides which items there are. */
+enum query_text_function {
+    QUERY_TEXT_OTHER,
+    QUERY_TEXT_SCORE, /* its arguments are those of enum query_score_argument */
+    QUERY_TEXT_WORDS, /* how many words a text has; language and text */
+};
+
 struct query_function {
     const char *name; /* as the manual of Cosmos DB writes it */
     uint8_t arguments_min, arguments_max;
@@ -54,6 +72,7 @@ struct query_function {
     bool takes_vectors;  /* its arguments are those of enum query_vector_argument */
     bool takes_language; /* its first argument is the language of the path that follows, which
                             compilers put there */
+    enum query_text_function text;
     const struct query_function *in_plane; /* the same where coordinates are in a plane; NULL: it
                                               makes no difference */
 };

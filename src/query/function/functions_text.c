@@ -11,12 +11,7 @@
 #include "query/function/functions_private.h"
 
 #include "search/analyser.h"
-
-#include <math.h>
-
-/* Of BM25, as everybody has them: how soon a word that is there often counts no more, and how much
- * a long text counts less. */
-static const double SATURATION = 1.2, LENGTH_SHARE = 0.75;
+#include "search/score.h"
 
 enum {
     BYTES_PER_WORK_SHIFT = 2, /* stems take some hundred nanoseconds */
@@ -147,50 +142,107 @@ QUERY_FUNCTION(text_contains_any)
 
 /* --- What is implied ------------------------------------------------------------------------- */
 
-/* A term of the phrase, the longest, for that is likely to be rare; empty: it has none. */
-static struct slice longest_term(struct slice phrase, struct search_analyser *analyser,
-                                 struct arena *arena)
-{
-    struct search_text words = {analyser, phrase};
-    struct slice longest = SLICE(""), term;
+struct implying_words {
+    struct query_words words;
+    struct slice *terms;
+    uint64_t *groups;
+    struct search_analyser *analyser;
+    struct arena *arena;
+};
 
-    while (search_text_next(&words, &term))
-        if (term.len > longest.len)
-            longest = arena_copy(arena, term);
-    return longest;
+/* The bit of a term; 0: there is no room for it. */
+static uint64_t term_bit(struct implying_words *w, struct slice term)
+{
+    size_t at = 0;
+
+    while (at < w->words.count && !slice_equal(w->terms[at], term))
+        at++;
+    if (at == QUERY_TERMS_MAX)
+        return 0;
+    if (at == w->words.count)
+        w->terms[w->words.count++] = arena_copy(w->arena, term);
+    return (uint64_t)1 << at;
 }
 
-/* Language, path and phrases; of each phrase one term must be there. */
+/* All terms of the phrase; 0: it has none, or *ret_room false: they are too many. */
+static uint64_t phrase_terms(struct implying_words *w, struct slice phrase, bool *ret_room)
+{
+    struct search_text text = {w->analyser, phrase};
+    struct slice term;
+    uint64_t group = 0, bit = 1;
+    size_t count = 0;
+
+    while (bit && search_text_next(&text, &term)) {
+        bit = term_bit(w, term);
+        group |= bit;
+        count++;
+    }
+    *ret_room = bit != 0;
+    w->words.exact &= count <= 1;
+    return group;
+}
+
+/* One term of the phrase, the longest, for that is likely to be rare. */
+static uint64_t phrase_term(struct implying_words *w, struct slice phrase)
+{
+    struct search_text text = {w->analyser, phrase};
+    struct slice longest = SLICE_NONE, term;
+
+    while (search_text_next(&text, &term))
+        if (term.len > longest.len)
+            longest = arena_copy(w->arena, term);
+    return longest.len ? term_bit(w, longest) : 0;
+}
+
+/* A group for each phrase that has terms. False: there is no room for all terms. */
+static bool phrases_group(struct implying_words *w, const struct query_operand *phrases,
+                          size_t count, bool whole)
+{
+    w->words.count = w->words.group_count = 0;
+    w->words.exact = whole;
+    for (size_t i = 0; i < count; i++) {
+        struct slice phrase = phrases[i].constant->text;
+        bool room = true;
+        uint64_t group = whole ? phrase_terms(w, phrase, &room) : phrase_term(w, phrase);
+
+        if (!room)
+            return false;
+        if (group)
+            w->groups[w->words.group_count++] = group;
+    }
+    return true;
+}
+
+/* Language, path and phrases. */
 static const struct query_implied *words_implied(const struct query_operand *operands, size_t count,
                                                  bool all, const struct query_implying *implying)
 {
     CLEANUP(search_analyser_free) struct search_analyser *analyser = NULL;
-    struct slice *terms;
-    struct query_words words = {.all = all};
+    struct implying_words w = {.arena = implying->arena};
 
+    static_assert((int)PHRASES_MAX <= (int)QUERY_TERMS_MAX, "each phrase has room for a term");
     if (!operands[0].constant || operands[0].constant->type != DOCUMENT_STRING ||
         !operands[1].is_path || operands[1].elements || operands[1].through ||
         count - 2 > PHRASES_MAX)
         return NULL;
-    words.language = operands[0].constant->text;
-    analyser = search_analyser_new(words.language);
+    for (size_t i = 2; i < count; i++)
+        if (!operands[i].constant || operands[i].constant->type != DOCUMENT_STRING)
+            return NULL;
+    w.words.language = operands[0].constant->text;
+    w.analyser = analyser = search_analyser_new(w.words.language);
     if (!analyser)
         return NULL;
-    terms = ARENA_ARRAY(implying->arena, struct slice, count);
-    for (size_t i = 2; i < count; i++) {
-        const struct document_value *phrase = operands[i].constant;
-
-        if (!phrase || phrase->type != DOCUMENT_STRING)
-            return NULL;
-        terms[words.count] = longest_term(phrase->text, analyser, implying->arena);
-        if (!terms[words.count].len && all)
-            return query_implied_never(implying); /* a phrase of nothing is nowhere */
-        words.count += terms[words.count].len > 0;
-    }
-    if (!words.count)
-        return query_implied_never(implying);
-    words.terms = terms;
-    return query_implied_words(implying, &operands[1], &words);
+    w.words.terms = w.terms = ARENA_ARRAY(implying->arena, struct slice, QUERY_TERMS_MAX);
+    w.words.groups = w.groups = ARENA_ARRAY(implying->arena, uint64_t, count);
+    if (!phrases_group(&w, operands + 2, count - 2, true))
+        (void)phrases_group(&w, operands + 2, count - 2, false);
+    if (!w.words.group_count || (all && w.words.group_count < count - 2))
+        return query_implied_never(implying); /* a phrase of nothing is nowhere */
+    for (size_t i = 1; all && i < w.words.group_count; i++)
+        w.groups[0] |= w.groups[i];
+    if (all)
+        w.words.group_count = 1;
+    return query_implied_words(implying, &operands[1], &w.words);
 }
 
 static const struct query_implied *all_implied(const struct query_operand *operands, size_t count,
@@ -243,12 +295,6 @@ static bool corpus_read(const struct document_value *arguments, struct corpus *r
     return ret_corpus->texts >= 0 && ret_corpus->words >= 0;
 }
 
-static double weight_of(double texts, double hits)
-{
-    hits = fmin(fmax(hits, 0), texts);
-    return log1p((texts - hits + 0.5) / (hits + 0.5));
-}
-
 static bool phrases_read(struct slice list, struct search_analyser *analyser,
                          struct query_context *context, struct phrase **ret_phrases,
                          size_t *ret_count, struct error *err)
@@ -283,13 +329,23 @@ static double score_of(const struct phrase *phrases, size_t count, double terms,
         double often = (double)phrases[i].hits;
 
         if (phrases[i].hits && mean > 0 && document_to_double(&iter.value, &hits))
-            score += weight_of(corpus->texts, hits) * often * (SATURATION + 1) /
-                     (often + SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * terms / mean));
+            score +=
+                search_score_part(search_score_weight(corpus->texts, hits), often, terms, mean);
     }
     return score;
 }
 
-/* language, text, [phrase, ...], texts, words, [hits, ...] */
+/* Is the score asked for that the entries of the item have told? */
+static bool is_known(const struct query_known_score *known, const struct document_value *arguments,
+                     const struct corpus *corpus)
+{
+    return known->text && known->text == arguments[1].text.data && known->texts == corpus->texts &&
+           known->words == corpus->words && slice_equal(known->language, arguments[0].text) &&
+           slice_equal(known->phrases, arguments[2].document) &&
+           slice_equal(known->hits, corpus->hits);
+}
+
+/* The arguments are those of enum query_score_argument. */
 QUERY_FUNCTION(text_score)
 {
     struct search_analyser *analyser;
@@ -306,6 +362,10 @@ QUERY_FUNCTION(text_score)
     *ret_value = document_double(0);
     if (arguments[1].type != DOCUMENT_STRING)
         return true;
+    if (is_known(&context->known_score, arguments, &corpus)) {
+        *ret_value = document_double(context->known_score.score);
+        return true;
+    }
     analyser = analyser_of(context, arguments[0].text);
     words = (struct search_text){analyser, arguments[1].text};
     if (!phrases_read(arguments[2].document, analyser, context, &phrases, &phrase_count, err) ||
@@ -329,8 +389,10 @@ static const struct query_function functions[] = {
      all_implied, .takes_language = true},
     {"FullTextContainsAny", 3, QUERY_ARGUMENTS_ANY, false, QUERY_STABLE, text_contains_any,
      any_implied, .takes_language = true},
-    {"_FullTextScore", 6, 6, true, QUERY_STABLE, text_score, .takes_language = true},
-    {"_FullTextWordCount", 2, 2, true, QUERY_STABLE, text_words, .takes_language = true},
+    {"_FullTextScore", 6, 6, true, QUERY_STABLE, text_score, .takes_language = true,
+     .text = QUERY_TEXT_SCORE},
+    {"_FullTextWordCount", 2, 2, true, QUERY_STABLE, text_words, .takes_language = true,
+     .text = QUERY_TEXT_WORDS},
 };
 
 const struct query_function_family query_functions_text = {functions, ARRAY_LEN(functions)};

@@ -413,8 +413,11 @@ static void hit_of(const struct query_hits *feed, const struct query_stream *str
                               .window = feed->window,
                               .span = stream->span,
                               .times = 1 + feed->passed,
+                              .unsure = stream->unsure,
+                              .score_known = stream->score_known,
+                              .score = stream->score,
                               .item = {.key = stream->key}};
-    if (feed->how.by_key || !stream->cursor)
+    if (feed->how.by_key || (!stream->cursor && !stream->postings))
         hit->item = stream->item;
     hit->item.key = stream->key;
 }

@@ -38,6 +38,9 @@ struct query_hit {
     struct partition_range window;
     size_t span;
     uint64_t times;   /* for how many it stands: place is that of the last */
+    bool unsure;      /* its entry does not say all that the access is exact about */
+    bool score_known; /* of an order by scores of texts */
+    double score;
     struct item item; /* document.data NULL: not loaded */
 };
 

@@ -19,6 +19,8 @@
  * Charges are settled once, at the end and also after a failure: what was read was read. */
 #include "query/run/run_private.h"
 
+#include "query/run/sums.h"
+
 #include "query/stage/rest.h"
 #include "query/value/compare.h"
 
@@ -403,6 +405,8 @@ static bool aggregate_run(struct query_run_state *run, bool *ret_more, struct er
         return false;
     for (size_t i = 0; known && i < a.count; i++)
         a.states[i].count += counted;
+    if (!known && !query_sums_take(run, a.states, &known, err))
+        return false;
     if (!known && only_ends(run)) {
         if (!ends_take(run, &known, err))
             return false;
@@ -740,6 +744,20 @@ static void vectors_choose(struct query_run_state *run)
     run->access.exact = run->plan->query.filter == NULL;
 }
 
+/* So is one by scores of texts, and where the filter asks for nothing but their terms. */
+static void scores_choose(struct query_run_state *run)
+{
+    const struct query_index_use *use =
+        query_scores_use(run->plan, run->request->space, &run->access, run->arena);
+
+    if (!use)
+        return;
+    run->access.exact = run->access.kind == QUERY_ACCESS_INDEX ? run->access.exact
+                                                               : run->plan->query.filter == NULL;
+    run->access.kind = QUERY_ACCESS_INDEX;
+    run->access.index = use;
+}
+
 static bool access_choose(struct query_run_state *run, struct error *err)
 {
     bool streams = run->mode == QUERY_MODE_STREAM, known = true;
@@ -761,6 +779,8 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         return false;
     if (run->mode == QUERY_MODE_SORT && run->plan->order_defined)
         vectors_choose(run);
+    if (run->mode == QUERY_MODE_SORT && !run->unscored)
+        scores_choose(run);
     if (!run->request->continuation.len && !run->request->is_short)
         indexes_tell(run);
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);

@@ -56,6 +56,7 @@ struct query_run_state {
     struct query_spill_budget *spill; /* of the page; borrowed; NULL: nothing is spilled */
 
     double within;  /* an order by distance: nothing is looked for further out; 0: everywhere */
+    bool unscored;  /* an order by scores of texts: not by what entries say of them */
     bool by_number; /* sorting: in order of creation, whatever the routing keys */
 
     struct query_output output; /* full: from here on the next row is only looked for */

@@ -123,6 +123,32 @@ static bool joined_rows_take(struct query_run_state *run, query_row_taker taker,
     return true;
 }
 
+/* What the entries of the present hit have told of its score, for whoever asks the function. */
+static void score_bind(struct query_run_state *run)
+{
+    struct query_known_score *known = &run->context.known_score;
+    const struct query_scoring *scoring;
+    struct document_value value;
+
+    known->text = NULL;
+    if (!run->hit->score_known)
+        return;
+    scoring = run->access.index->terms->scoring;
+    value = document_object(run->hit->item.document);
+    for (size_t i = 0; i < scoring->path.count; i++)
+        if (value.type != DOCUMENT_OBJECT ||
+            !document_find(value.document, scoring->path.segments[i].name, &value))
+            return;
+    if (value.type == DOCUMENT_STRING)
+        *known = (struct query_known_score){.text = value.text.data,
+                                            .language = scoring->language,
+                                            .phrases = scoring->phrases,
+                                            .hits = scoring->hits,
+                                            .texts = scoring->texts,
+                                            .words = scoring->words,
+                                            .score = run->hit->score};
+}
+
 /* What it takes to find the entries of an item again; figures are covered by cells for it, and
  * texts read. */
 static uint64_t entries_work(const struct query_run_state *run)
@@ -151,6 +177,7 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
     }
     if (!run->repeated)
         item_bind(run, run->hit);
+    score_bind(run);
     if (run->plan->query.source_count) {
         bool taken = joined_rows_take(run, taker, ret_stop, err);
 
@@ -159,7 +186,7 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
     }
     if (run->judged)
         holds = run->holds;
-    else if (run->plan->query.filter && !run->access.exact &&
+    else if (run->plan->query.filter && (!run->access.exact || run->hit->unsure) &&
              !query_holds(run->plan->query.filter, &run->context, &holds, err))
         return false;
     run->row = 1;
@@ -225,6 +252,10 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
         if (!run->repeated)
             arena_reset(run->row_arena);
         if (run->covered && !run->repeated && !cover_bind(run, &hit, err))
+            return false;
+        if (hit.unsure && !hit.item.document.data &&
+            !view_fetch(&run->spans.list[hit.span].view, &hit.item.key, 1, run->row_arena,
+                        &hit.item, err))
             return false;
         run->hit = &hit;
         if (!query_work(&run->context, 4 * hit.times, err) || !hit_take(run, taker, &stop, err))

@@ -27,6 +27,7 @@ struct spooling {
     bool order_of_value;          /* equal rows have equal order keys */
     struct buf far;               /* an order by distance: the key of as far as was looked; or "" */
     uint64_t within;              /* rows that are no further away */
+    uint64_t scored;              /* rows whose score entries have told */
 };
 
 static void spooling_init(struct spooling *s)
@@ -252,6 +253,13 @@ static void sort_taken(struct query_run_state *run)
         query_hits_taken(run->feed, run->hit->span);
 }
 
+/* And by its score, where that is told by entries. */
+static void score_taken(struct query_run_state *run, struct spooling *s)
+{
+    sort_taken(run);
+    s->scored += run->hit->score_known;
+}
+
 static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
 {
     struct spooling *s = run->taking;
@@ -268,14 +276,14 @@ static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct
     if (!kept)
         return true;
     if (is_given(run, &place) || !query_spool_wants(s->spool, &place)) {
-        sort_taken(run);
+        score_taken(run, s);
         return true;
     }
     if (!query_evaluate(run->plan->query.select, &run->context, &value, err))
         return false;
     if (!query_value_shows(&value))
         return true;
-    sort_taken(run);
+    score_taken(run, s);
     return query_spool_add(s->spool, &place, SLICE_NONE, &value, false, &row, err);
 }
 
@@ -371,6 +379,7 @@ static void *part_open(struct query_run_state *part, size_t part_count)
 static bool part_merge(void *whole, void *part, struct error *err)
 {
     ((struct spooling *)whole)->within += ((struct spooling *)part)->within;
+    ((struct spooling *)whole)->scored += ((struct spooling *)part)->scored;
     return query_spool_merge(((struct spooling *)whole)->spool, ((struct spooling *)part)->spool,
                              err);
 }
@@ -442,20 +451,31 @@ static bool is_near_enough(const struct query_run_state *run, const struct spool
            s->within >= MAX(run->at.limit + run->at.offset, (uint64_t)1);
 }
 
+/* Are there as many items with a score as are wanted? Those that have none come behind them, and
+ * entries do not tell which they are. */
+static bool is_scored_enough(const struct query_run_state *run, const struct spooling *s)
+{
+    const struct query_index_use *index = run->access.index;
+
+    return run->access.kind != QUERY_ACCESS_INDEX || !index->terms || !index->terms->scoring ||
+           !index->terms->scoring->whole || s->scored >= index->terms->scoring->wanted;
+}
+
 static bool rings_fill(struct query_run_state *run, struct spooling *s, struct error *err)
 {
     for (;;) {
         struct document_value far = document_double(run->within);
 
         buf_clear(&s->far);
-        s->within = 0;
+        s->within = s->scored = 0;
         if (run->within > 0)
             document_key_append(run->plan->order, &far, &s->far);
         if (!spool_fill(run, s, err))
             return false;
-        if (is_near_enough(run, s))
+        if (is_near_enough(run, s) && is_scored_enough(run, s))
             return true;
         query_spool_free(TAKE(s->spool));
+        run->unscored = true;
         run->within *= RING_STEP;
         if (run->within > RING_EVERYWHERE)
             run->within = 0;

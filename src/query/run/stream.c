@@ -13,6 +13,8 @@
  * were given, and if there are more, the range is walked again. */
 #include "query/run/stream_private.h"
 
+#include "base/heap.h"
+
 #include <stdlib.h>
 
 enum {
@@ -51,6 +53,7 @@ static void ties_clear(struct query_stream *stream)
 
 void query_stream_free(struct query_stream *stream)
 {
+    query_terms_free(stream);
     query_stream_near_done(stream);
     ties_clear(stream);
     memory_free(stream->ties);
@@ -187,26 +190,6 @@ static int ties_order(const void *a, const void *b)
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* The greatest is on top, to make room for a lower one. */
-static void ties_sift(struct query_stream *stream, size_t at)
-{
-    struct query_tie *heap = stream->ties;
-
-    for (;;) {
-        size_t most = at, left = 2 * at + 1;
-        struct query_tie moved = heap[at];
-
-        for (size_t child = left; child < left + 2 && child < stream->tie_count; child++)
-            if (ties_order(&heap[child], &heap[most]) > 0)
-                most = child;
-        if (most == at)
-            return;
-        heap[at] = heap[most];
-        heap[most] = moved;
-        at = most;
-    }
-}
-
 static struct query_tie tie_of(const struct query_stream *stream, const struct cursor_hit *hit)
 {
     return (struct query_tie){hit->number, hit->key, stream->united ? hit->routing.len : 0};
@@ -229,8 +212,8 @@ static void tie_keep(struct query_stream *stream, const struct cursor_hit *hit)
         stream->ties = memory_alloc(TIES_MAX * sizeof *stream->ties);
     if (stream->tie_count < TIES_MAX) {
         stream->ties[stream->tie_count++] = tie_copy(tie);
-        for (size_t i = TIES_MAX / 2; stream->tie_count == TIES_MAX && i-- > 0;)
-            ties_sift(stream, i);
+        if (stream->tie_count == TIES_MAX) /* the greatest on top, to make room for a lower one */
+            heap_make(stream->ties, TIES_MAX, sizeof *stream->ties, ties_order);
         return;
     }
     stream->ties_left = true;
@@ -238,7 +221,7 @@ static void tie_keep(struct query_stream *stream, const struct cursor_hit *hit)
         return;
     memory_free((void *)stream->ties[0].key.data);
     stream->ties[0] = tie_copy(tie);
-    ties_sift(stream, 0);
+    heap_sift(stream->ties, stream->tie_count, sizeof *stream->ties, 0, ties_order);
 }
 
 bool query_stream_may_go_on(const struct query_streaming *how, struct error *err)
@@ -453,6 +436,8 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
     struct cursor_hit hit;
     bool more, there = true;
 
+    if (stream->postings)
+        return query_terms_next(how, stream, err);
     if (!stream->cursor)
         return point_next(how, stream, err);
     if (stream->tied)
@@ -485,6 +470,8 @@ bool query_stream_pass(const struct query_streaming *how, struct query_stream *s
     struct cursor_hit last;
 
     *ret_count = 0;
+    if (stream->postings)
+        return query_terms_pass(how, stream, max, ret_count, err);
     if (!stream->cursor || stream->second || how->access->backwards ||
         stream->place.key.len >= INDEX_VALUE_MAX || (stream->use && stream->use->gathered))
         return true;
@@ -532,9 +519,9 @@ static bool stream_seek(const struct query_streaming *how, struct query_stream *
                               place->routing, number, err);
 }
 
-static struct cursor_request cursor_for(const struct query_streaming *how,
-                                        const struct query_stream *stream,
-                                        const struct query_index_use *use)
+struct cursor_request query_stream_request(const struct query_streaming *how,
+                                           const struct query_stream *stream,
+                                           const struct query_index_use *use)
 {
     const struct partition_span *span = how->spans->list[stream->span].span;
     struct cursor_request request = {.logical = stream->target->logical};
@@ -548,6 +535,7 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
         request.backwards = how->access->backwards;
         request.path = use->prefix;
         request.raw = use->nearest != NULL;
+        request.said = use->terms ? INDEX_TERM_SAID : 0;
         request.value_count = use->value_count;
         request.kept_count = use->kept_count;
         request.descending = use->descending;
@@ -565,7 +553,7 @@ static struct cursor_request cursor_for(const struct query_streaming *how,
 bool query_stream_rewind(const struct query_streaming *how, struct query_stream *stream,
                          struct error *err)
 {
-    struct cursor_request request = cursor_for(how, stream, stream->use);
+    struct cursor_request request = query_stream_request(how, stream, stream->use);
 
     cursor_free(stream->cursor);
     stream->cursor = NULL;
@@ -589,13 +577,17 @@ bool query_stream_open(const struct query_streaming *how, struct query_stream *s
         span->cost.index_lookups += span->cost.partitions_begun != 0;
         return query_stream_next(how, stream, err);
     }
+    if (stream->use && stream->use->terms) {
+        span->cost.index_lookups += stream->use->ranges.count;
+        return query_terms_open(how, stream, err) && query_terms_next(how, stream, err);
+    }
     if (!query_stream_rewind(how, stream, err))
         return false;
     if (stream->use && span->cost.partitions_begun)
         span->cost.index_lookups +=
             stream->target->values.count ? stream->target->values.count : stream->use->ranges.count;
     if (access->second) {
-        request = cursor_for(how, stream, access->second);
+        request = query_stream_request(how, stream, access->second);
         if (!cursor_open(&span->view, &request, &stream->second, err))
             return false;
         span->cost.index_lookups += span->cost.partitions_begun != 0;

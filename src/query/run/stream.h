@@ -52,6 +52,13 @@ struct query_stream {
     bool stale;        /* the block is of an earlier LSN */
     bool walked;       /* once at least: what the graph has not found is looked for elsewhere */
 
+    struct query_postings *postings; /* of a full-text index, instead of the cursor */
+    bool passed_by;                  /* the present posting is not the hit yet, but the next */
+    struct query_scored *scored;     /* of an order by their scores */
+    bool unsure;                     /* of a hit of them: the entry does not tell all */
+    bool score_known;                /* and its score, which is known */
+    double score;
+
     /* Where the index does not have equal values by number: those that come next, sorted. */
     bool tied;
     struct query_tie *ties; /* owned */
@@ -82,3 +89,25 @@ NODISCARD bool query_stream_pass(const struct query_streaming *how, struct query
 /* Goes on to the next hit. */
 NODISCARD bool query_stream_next(const struct query_streaming *how, struct query_stream *stream,
                                  struct error *err);
+
+/* --- For the streams of a full-text index (stream_terms.c) ------------------------------------ */
+
+/* What a cursor of the use is asked for. */
+struct cursor_request query_stream_request(const struct query_streaming *how,
+                                           const struct query_stream *stream,
+                                           const struct query_index_use *use);
+
+/* The place of a hit, copied. */
+void query_stream_place(const struct query_streaming *how, struct query_stream *stream,
+                        const struct cursor_hit *hit);
+
+/* Has the client gone, or is the time over? */
+NODISCARD bool query_stream_may_go_on(const struct query_streaming *how, struct error *err);
+
+NODISCARD bool query_terms_open(const struct query_streaming *how, struct query_stream *stream,
+                                struct error *err);
+NODISCARD bool query_terms_next(const struct query_streaming *how, struct query_stream *stream,
+                                struct error *err);
+NODISCARD bool query_terms_pass(const struct query_streaming *how, struct query_stream *stream,
+                                uint64_t max, uint64_t *ret_count, struct error *err);
+void query_terms_free(struct query_stream *stream);

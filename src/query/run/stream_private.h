@@ -5,14 +5,6 @@
 
 enum { QUERY_BETWEEN_LOOKS = 4096 }; /* entries between two looks at clock and client */
 
-/* ERROR_TIMED_OUT: the query was cancelled, or its time is up. */
-NODISCARD bool query_stream_may_go_on(const struct query_streaming *how, struct error *err);
-
-/* The place of a hit, copied; bytes of an index that is walked backwards are turned over, so that
- * places always ascend. */
-void query_stream_place(const struct query_streaming *how, struct query_stream *stream,
-                        const struct cursor_hit *hit);
-
 /* The cursor stands before its first entry again. */
 NODISCARD bool query_stream_rewind(const struct query_streaming *how, struct query_stream *stream,
                                    struct error *err);

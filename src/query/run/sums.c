@@ -1,117 +1,230 @@
+/* Items are counted, words are added up by a sum that the index keeps for each logical partition
+ * (index/text.c), phrases are counted by walking entries. Where a phrase has several words, or a
+ * text more terms than the index has of one, the items are read and the phrase is looked for.
+ *
+ * Sums and entries do not know of time: where items expire all of them are read. */
 #include "query/run/sums.h"
 
 #include "item/view_overlay.h"
 #include "partition/counters.h"
-#include "query/access/access.h"
+#include "query/function/function.h"
 
 enum { LOOK_EVERY = 1024 }; /* counters between two looks at the clock */
 
-struct summing {
-    const struct query_request *request;
-    struct query_spans spans;
-    struct arena *arena;
-    struct slice tail; /* of the keys of the counters: number of the index, name */
-    int64_t amounts[INDEX_SUM_NUMBERS];
+/* How an aggregate is told. */
+struct told {
+    const struct index_definition *words; /* whose words are added up; NULL: another */
+    const struct query_index_use *hits;   /* whose items are counted; NULL: all are */
 };
 
-const struct index_definition *query_text_index(const struct item_space *space,
-                                                const struct document_path *path)
+/* --- Which aggregates --------------------------------------------------------------------------
+ */
+
+static const struct index_definition *words_find(const struct query_run_state *run,
+                                                 const struct query_expression *argument)
 {
-    return space->definition->default_ttl == 0 ? query_text_at(space, path) : NULL;
+    const struct item_space *space = run->request->space;
+    const struct index_definition *definition;
+    const struct document_value *language;
+    struct document_path path;
+    bool elements;
+
+    if (argument->kind != &query_kind_call ||
+        ((const struct query_call *)argument)->function->text != QUERY_TEXT_WORDS ||
+        !query_is_constant(argument->children[0]) ||
+        !query_path_find(run->plan, argument->children[1], run->arena, &path, &elements) ||
+        elements)
+        return NULL;
+    language = query_constant_value(argument->children[0]);
+    definition = query_text_at(space, &path);
+    return definition && language->type == DOCUMENT_STRING &&
+                   slice_equal(slice_first(definition->language, 2), slice_first(language->text, 2))
+               ? definition
+               : NULL;
 }
 
-static bool goes_on(const struct summing *s, struct error *err)
+static bool told_find(const struct query_run_state *run, const struct query_aggregate_call *call,
+                      struct told *ret_told)
 {
-    const struct query_page_limits *limits = &s->request->limits;
-
-    if (limits->cancelled && atomic_load_explicit(limits->cancelled, memory_order_relaxed))
-        return error_set(err, ERROR_CANCELLED, "the client has gone");
-    if (limits->deadline_ms &&
-        clock_read_monotonic_ms(s->request->space->clock) >= limits->deadline_ms)
-        return error_set(err, ERROR_TIMED_OUT, "the query takes longer than it may");
-    return true;
+    *ret_told = (struct told){0};
+    switch (call->kind) {
+    case QUERY_COUNT:
+        return query_is_constant(call->argument) &&
+               query_constant_value(call->argument)->type != DOCUMENT_UNDEFINED;
+    case QUERY_SUM:
+        ret_told->words = words_find(run, call->argument);
+        return ret_told->words;
+    case QUERY_COUNT_IF:
+        ret_told->hits =
+            query_words_use(run->plan, run->request->space, call->argument, run->arena);
+        return ret_told->hits;
+    default:
+        return false;
+    }
 }
 
-static bool counter_add(struct summing *s, const struct engine_entry *entry, struct error *err)
+/* A logical partition has sums of its own, which nobody has asked for so far; what is planned
+ * besides is in none. */
+static bool is_of_spans(const struct query_run_state *run)
+{
+    for (size_t i = 0; i < run->access.target_count; i++)
+        if (run->access.targets[i].logical.len)
+            return false;
+    return !run->request->overlay;
+}
+
+static bool all_told(const struct query_run_state *run, struct told *told)
+{
+    const struct query_subquery *query = &run->plan->query;
+    bool some = false;
+
+    if (!run->feed || run->from.begun || query->filter || query->source_count ||
+        run->access.kind != QUERY_ACCESS_SCAN || run->request->space->definition->default_ttl ||
+        !is_of_spans(run))
+        return false;
+    for (size_t i = 0; i < query->aggregate_count; i++) {
+        if (!told_find(run, &query->aggregates[i], &told[i]))
+            return false;
+        some |= told[i].words || told[i].hits;
+    }
+    return some;
+}
+
+/* --- Words -------------------------------------------------------------------------------------
+ */
+
+static bool counter_add(const struct engine_entry *entry, struct slice tail, int64_t *words,
+                        struct error *err)
 {
     int64_t numbers[COUNTER_NUMBERS];
 
-    static_assert((int)INDEX_SUM_NUMBERS == (int)COUNTER_NUMBERS, "sums are kept as counters");
-    if (entry->key.len < s->tail.len ||
-        memcmp(entry->key.data + entry->key.len - s->tail.len, s->tail.data, s->tail.len) != 0)
+    if (entry->key.len < tail.len ||
+        memcmp(entry->key.data + entry->key.len - tail.len, tail.data, tail.len) != 0)
         return true;
     if (!counter_decode(entry->value, numbers, err))
         return false;
-    for (size_t i = 0; i < INDEX_SUM_NUMBERS; i++)
-        s->amounts[i] += numbers[i];
+    *words += numbers[INDEX_TEXT_WORDS];
     return true;
 }
 
 /* c | k | routing key | pk | number of the index | name (item/write_set.c) */
-static bool span_add(struct summing *s, size_t number, struct error *err)
+static bool span_add(struct query_run_state *run, struct query_span *span, struct slice tail,
+                     int64_t *words, struct error *err)
 {
-    struct query_span *span = &s->spans.list[number];
     CLEANUP(view_walk_done) struct view_walk walk = {0};
     struct slice min = SLICE("ck");
     struct engine_entry entry;
 
-    if (!query_spans_admit(&s->spans, number, false, err) ||
-        !view_walk_open(
+    if (!view_walk_open(
             &walk,
             &(struct view_walk_options){.engine = span->view.scope.engine,
                                         .snapshot = span->view.snapshot,
                                         .partition = span->view.scope.partition,
-                                        .range = {min, cursor_prefix_end(s->arena, min)},
+                                        .range = {min, cursor_prefix_end(run->arena, min)},
                                         .bound = span->view.bound},
             err))
         return false;
     span->cost.index_lookups++;
     for (uint64_t seen = 1;; seen++) {
-        if ((seen % LOOK_EVERY == 0 && !goes_on(s, err)) || !view_walk_next(&walk, &entry, err))
+        if ((seen % LOOK_EVERY == 0 && !query_work(&run->context, LOOK_EVERY, err)) ||
+            !view_walk_next(&walk, &entry, err))
             return false;
         if (entry.found != ENGINE_FOUND)
             return true;
         span->cost.index_entries++;
-        if (!counter_add(s, &entry, err))
+        if (!counter_add(&entry, tail, words, err))
             return false;
     }
 }
 
-static bool spans_add(struct summing *s, struct error *err)
+/* The spans are whole, and were admitted when items were counted. */
+static bool words_add(struct query_run_state *run, const struct index_definition *definition,
+                      uint64_t items, struct query_aggregate *state, struct error *err)
 {
-    const struct partition_range all = {.min = PARTITION_ROUTING_MIN, .max = PARTITION_ROUTING_MAX};
-    struct query_target target = {.range = all};
-    struct query_targets targets = {.list = &target, .count = 1};
+    struct slice tail = arena_join(run->arena,
+                                   (struct slice[]){slice_of(&definition->number, 1),
+                                                    index_text_sum_name(definition, run->arena)},
+                                   2);
+    struct document_value value;
+    int64_t words = 0;
 
-    if (!query_targets_serve(&s->spans, &targets, s->arena, err))
-        return false;
-    for (size_t i = 0; i < s->spans.count; i++)
-        if (!s->spans.list[i].missing && (!goes_on(s, err) || !span_add(s, i, err)))
-            return false;
-    return true;
+    for (size_t t = 0; t < run->access.target_count; t++) {
+        size_t first,
+            count = query_spans_overlap(&run->spans, run->access.targets[t].range, &first);
+
+        for (size_t i = first; i < first + count; i++)
+            if (!span_add(run, &run->spans.list[i], tail, &words, err))
+                return false;
+    }
+    value = document_int64(MAX(words, (int64_t)0));
+    return !items || query_aggregate_add_times(state, &value, 1, err);
 }
 
-bool query_sums_run(const struct query_request *request, const struct index_definition *definition,
-                    struct slice name, int64_t ret_amounts[INDEX_SUM_NUMBERS],
-                    struct query_page *ret_page, struct error *err)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct metered_call none = {0}, *call = request->call ? request->call : &none;
-    struct summing s = {.request = request, .arena = arena};
-    struct cost_query cost;
-    bool fine;
+/* --- Phrases -----------------------------------------------------------------------------------
+ */
 
-    s.tail = arena_join(arena, (struct slice[]){slice_of(&definition->number, 1), name}, 2);
-    *ret_page = (struct query_page){0};
-    query_spans_init(&s.spans, request, call);
-    fine = spans_add(&s, err);
-    ret_page->charge_cru =
-        query_spans_done(&s.spans, request->paid ? QUERY_PAY_WORK : QUERY_PAY_ALL, &cost);
-    call->charge_cru = ret_page->charge_cru;
-    ret_page->metrics = (struct query_metrics){.index_entries = cost.index_entries,
-                                               .index_lookups = cost.index_lookups,
-                                               .partitions = cost.partitions_begun};
-    if (fine)
-        memcpy(ret_amounts, s.amounts, sizeof s.amounts);
-    return fine;
+struct counting {
+    const struct query_aggregate_call *call;
+    struct query_aggregate *state;
+};
+
+static bool hit_count(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
+{
+    struct counting *counting = run->taking;
+    struct document_value value = document_bool(true);
+
+    if ((!run->access.index->exact || run->hit->unsure) &&
+        !query_evaluate(counting->call->argument, &run->context, &value, err))
+        return false;
+    return query_aggregate_add_times(counting->state, &value, run->hit->times, err);
+}
+
+static bool hits_add(struct query_run_state *run, const struct query_index_use *use,
+                     struct counting *counting, struct error *err)
+{
+    struct query_hits_options options = {.order = QUERY_HITS_ANY,
+                                         .load = !use->exact,
+                                         .runs = use->exact ? QUERY_RUNS_ANY : QUERY_RUNS_NONE,
+                                         .timed = run->request->timed};
+    struct query_position nowhere = {0};
+    void *taking = run->taking;
+    bool ended, fine;
+
+    query_hits_free(run->feed);
+    run->access.kind = QUERY_ACCESS_INDEX;
+    run->access.index = use;
+    run->hits = run->looked_at = 0;
+    run->feed = query_hits_new(&run->spans, &run->access, &options, &nowhere);
+    run->taking = counting;
+    fine = query_rows_take(run, hit_count, false, &ended, err);
+    run->taking = taking;
+    return fine && (ended || error_set(err, ERROR_TOO_MANY_REQUESTS,
+                                       "the throughput of a partition that the query needs is "
+                                       "used up"));
+}
+
+bool query_sums_take(struct query_run_state *run, struct query_aggregate *states, bool *ret_known,
+                     struct error *err)
+{
+    size_t count = run->plan->query.aggregate_count;
+    struct told *told = ARENA_ARRAY(run->arena, struct told, count + 1);
+    struct query_position at = run->at;
+    uint64_t items = 0;
+
+    *ret_known = false;
+    if (!all_told(run, told))
+        return true;
+    if (!query_hits_count(&run->spans, &run->access, ret_known, &items, err))
+        return false;
+    for (size_t i = 0; *ret_known && i < count; i++) {
+        struct counting counting = {&run->plan->query.aggregates[i], &states[i]};
+
+        if (told[i].words ? !words_add(run, told[i].words, items, &states[i], err)
+                          : told[i].hits && !hits_add(run, told[i].hits, &counting, err))
+            return false;
+        if (!told[i].words && !told[i].hits)
+            states[i].count += items;
+    }
+    run->at = at;
+    return true;
 }

@@ -169,9 +169,13 @@ static void facet_copy(struct query_build *build, struct query_facet *facet,
                        const struct slots *bound)
 {
     struct query_chain *chains = ARENA_ARRAY(build->arena, struct query_chain, facet->count + 1);
+    struct slots uses = {0};
 
-    for (size_t i = 0; i < facet->count; i++)
+    for (size_t i = 0; i < facet->count; i++) {
+        chain_uses(&facet->chains[i], &uses);
         chains[i] = chain_prepare(build, &facet->chains[i], *bound);
+    }
+    facet->input_count = slots_list(bound, &uses, build->arena, &facet->inputs);
     facet->chains = chains;
     facet->slots = COPY(build, facet->slots, facet->count);
 }

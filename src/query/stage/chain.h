@@ -122,6 +122,10 @@ struct query_facet {
     const struct query_chain *chains;
     const uint32_t *slots; /* one for each */
     size_t count;
+
+    /* Filled in by query_chain_plan: slots of a row that the chains look at. */
+    const uint32_t *inputs;
+    size_t input_count;
 };
 
 /* Behind the rows those of another plan. */

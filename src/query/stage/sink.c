@@ -335,11 +335,21 @@ static bool total_take(struct query_sink *sink, struct error *err)
     return query_memory_check(context, bytes, err);
 }
 
+/* A chain may bind the slots of the row anew, once it has left them behind: the next one gets them
+ * as they were. */
 static bool facet_take(struct query_sink *sink, struct error *err)
 {
-    for (size_t i = 0; i < sink->stage->facet.count; i++) {
+    const struct query_facet *facet = &sink->stage->facet;
+    struct query_context *context = &sink->run->context;
+    struct query_slot *row = ARENA_ARRAY(context->arena, struct query_slot, facet->input_count + 1);
+
+    for (size_t i = 0; i < facet->input_count; i++)
+        row[i] = context->slots[facet->inputs[i]];
+    for (size_t i = 0; i < facet->count; i++) {
         struct query_flow *flow = sink->facets[i].flow;
 
+        for (size_t j = 0; j < facet->input_count; j++)
+            context->slots[facet->inputs[j]] = row[j];
         if (!query_flow_is_done(flow, 0) && !query_flow_push(flow, 0, err))
             return false;
     }

@@ -251,7 +251,7 @@ const struct query_implied *query_implied_words(const struct query_implying *imp
     *copy = *words;
     implied->condition.words = copy;
     implied->condition.nested = true;
-    implied->condition.exact = implied->exact = false;
+    implied->condition.exact = implied->exact = words->exact;
     return implied;
 }
 
@@ -365,7 +365,7 @@ static void group_take(struct group *group, const struct query_implied *part)
     const struct query_condition *from = &part->condition;
 
     group->originals[group->parts++] = part;
-    to->exact &= from->exact;
+    to->exact &= from->exact && !from->words; /* which are dropped */
     to->points_exact &= from->points_exact;
     to->nested |= from->nested;
     to->present &= from->present;

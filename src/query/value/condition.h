@@ -25,14 +25,18 @@ struct query_region {
     bool ordered; /* the plan is ordered by the distance: it may be looked at piece by piece */
 };
 
-/* Which terms a text has: all of these, or one at least. */
+enum { QUERY_TERMS_MAX = 64 }; /* that are looked for at once */
+
+/* Which terms a text has: all of one of several groups; without groups one of them at least. */
 struct query_words {
     struct slice
         index; /* the index besides the policy that has the texts; data NULL: the policy's */
     struct slice language;
-    const struct slice *terms;
+    const struct slice *terms; /* each once; with groups at most QUERY_TERMS_MAX */
     size_t count;
-    bool all;
+    const uint64_t *groups; /* each a set of terms, by their bits */
+    size_t group_count;
+    bool exact; /* a text with such terms is enough */
 };
 
 struct query_condition {

@@ -26,6 +26,14 @@ struct query_regex_cache;
 struct query_shape_cache;
 struct query_vector_cache;
 struct search_analyser;
+
+/* A score that index entries have told, and what it is of; text NULL: none. */
+struct query_known_score {
+    const uint8_t *text; /* where the text of the item begins */
+    struct slice language, phrases, hits;
+    double texts, words;
+    double score;
+};
 struct query_ahead;
 struct query_expression;
 
@@ -117,10 +125,11 @@ struct query_context {
     struct query_made_ahead ahead; /* calls of them that were made before */
     bool keep_nonfinite;       /* NaN and infinities may stand in objects and arrays (MongoDB) */
     enum document_order order; /* by which values are compared: the plan's */
-    struct query_regex_cache *regexes;  /* made when first needed */
-    struct query_shape_cache *shapes;   /* as well */
-    struct query_vector_cache *vectors; /* as well */
-    struct search_analyser *analyser;   /* of the language that was asked for last */
+    struct query_regex_cache *regexes;    /* made when first needed */
+    struct query_shape_cache *shapes;     /* as well */
+    struct query_vector_cache *vectors;   /* as well */
+    struct query_known_score known_score; /* of the present item */
+    struct search_analyser *analyser;     /* of the language that was asked for last */
     struct slice analyser_language;
 };
 

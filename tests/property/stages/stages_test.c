@@ -740,9 +740,14 @@ static void chain_print(const struct naive_chain *chain, unsigned depth)
                       names[stage->kind], stage->amount, stage->keep_empty, stage->indexed,
                       stage->has_local, stage->has_let);
         for (size_t e = 0; e < MAX(stage->count, (size_t)1); e++)
-            print_message(" %u.%s%s", stage->exprs[e].slot,
+            print_message(" %s%s%u.%s%s", stage->names[e] ? stage->names[e] : "",
+                          stage->names[e] ? "=" : "", stage->exprs[e].slot,
                           stage->exprs[e].field ? stage->exprs[e].field : "",
                           stage->descending[e] ? "-" : "");
+        for (size_t a = 0; a < stage->argument_count; a++)
+            print_message(" s%u = %d of %u.%s", stage->argument_slots[a], stage->aggregates[a],
+                          stage->arguments[a].slot,
+                          stage->arguments[a].field ? stage->arguments[a].field : "");
         print_message("\n");
         for (size_t c = 0; c < NAIVE_LIST && stage->chains[c]; c++)
             chain_print(stage->chains[c], depth + 1);

@@ -72,6 +72,30 @@ static void a_text_has_an_entry_for_each_of_its_terms(void **state)
     assert_entries(*state, policy, document_of(*state, "{\"text\":\"the\"}"), "");
 }
 
+/* How often a text has each of its terms, and how many terms that has: behind the key of the item.
+ */
+static void entries_say_how_often_a_term_is_there(void **state)
+{
+    const struct index_policy *policy = policy_of(*state, LANGUAGES);
+    struct index_entry *entries;
+    uint32_t often, terms;
+    struct error err;
+    size_t count;
+
+    assert_ok(index_entries(policy,
+                            document_of(*state, "{\"text\":\"The swimmers swim, swimming\"}"),
+                            *state, &entries, &count, &err),
+              &err);
+    assert_int_equal(count, 2);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(index_entry_said_len(entries[i].bytes), INDEX_TERM_SAID);
+        index_term_said(entries[i].said, &often, &terms);
+        assert_int_equal(often, i == 0 ? 2 : 1); /* swim, swimmer */
+        assert_int_equal(terms, 3);
+    }
+    assert_int_equal(index_entry_said_len(SLICE("text\0")), 0);
+}
+
 static void a_language_that_nobody_asks_in_has_no_entries(void **state)
 {
     assert_entries(*state, policy_of(*state, "{\"defaultLanguage\":\"tlh\"}"),
@@ -165,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_text_has_an_entry_for_each_of_its_terms, setup, teardown),
+        cmocka_unit_test_setup_teardown(entries_say_how_often_a_term_is_there, setup, teardown),
         cmocka_unit_test_setup_teardown(a_language_that_nobody_asks_in_has_no_entries, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_text_of_very_many_terms_has_one_entry, setup, teardown),

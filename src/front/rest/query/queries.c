@@ -581,7 +581,6 @@ static bool ranking_run(struct querying *q, struct query_request *request,
                                   .parameters = q->body.parameters,
                                   .options = &options,
                                   .all = all_of(q),
-                                  .whole = !q->call->identity.key.data,
                                   .head = {head_page, q}};
 
     rest_functions_offer(&q->functions, &options);

@@ -329,20 +329,6 @@ void sql_ranking_statistics(const struct sql_ranking *ranking, struct buf *text)
     buf_append_slice(text, alias);
 }
 
-void sql_ranking_hits(const struct sql_ranking *ranking, size_t component, size_t phrase,
-                      struct buf *text)
-{
-    const struct sql_ranking_score *score = &ranking->scores[component];
-
-    BUF_APPEND(text, "SELECT VALUE COUNT(1) FROM ");
-    buf_append_slice(text, ranking->query->sources[0]->alias);
-    BUF_APPEND(text, " WHERE FullTextContains(");
-    sql_print_expr(score->call->call.arguments.items[0], text);
-    BUF_APPEND(text, ", ");
-    phrase_print(score->call, phrase, text);
-    buf_append_byte(text, ')');
-}
-
 static void row_print(const struct sql_query *query, struct buf *text)
 {
     switch (query->select) {

@@ -63,10 +63,6 @@ uint32_t sql_ranking_rows(const struct sql_ranking *ranking);
 /* The query of the sums. */
 void sql_ranking_statistics(const struct sql_ranking *ranking, struct buf *text);
 
-/* The query that counts the items in which a phrase is. */
-void sql_ranking_hits(const struct sql_ranking *ranking, size_t component, size_t phrase,
-                      struct buf *text);
-
 /* Which rows a component gives: of full text those that have a phrase can be asked for alone, which
  * an index answers, and then the rest, whose score is 0. */
 enum sql_ranking_part { SQL_RANKING_ALL, SQL_RANKING_FOUND, SQL_RANKING_REST };

@@ -1,9 +1,8 @@
 #include "front/rest/sql/ranking_run.h"
 
 #include "base/bytes.h"
-#include "index/policy.h"
+#include "query/access/access.h"
 #include "query/output.h"
-#include "query/run/sums.h"
 #include "query/value/value.h"
 #include "throughput/cost.h"
 
@@ -33,7 +32,6 @@ struct ranking {
     size_t memory_max, held;
     struct query_page page; /* figures of all queries together */
     struct sql_ranking_sums sums;
-    uint64_t counted; /* by the last query that counted */
     struct ranked *rows;
     double *scores; /* of row i those from i * of->count on */
     size_t count, room;
@@ -154,80 +152,9 @@ static bool sums_take(void *self, const struct document_value *value, struct err
     return true;
 }
 
-static bool count_take(void *self, const struct document_value *value, struct error *err UNUSED)
-{
-    struct ranking *ranking = self;
-    int64_t number = 0;
-    bool good = document_to_int64(value, &number);
-
-    assert(good && number >= 0); /* the query is ours */
-    ranking->counted = (uint64_t)number;
-    return true;
-}
-
-static bool count(struct ranking *ranking, struct slice text, uint64_t *ret_count,
-                  struct error *err)
-{
-    struct query_request request = request_for(ranking, count_take);
-
-    request.scope = ranking->run->all;
-    request.explain = false;
-    if (!query_run_whole(ranking, text, &request, err))
-        return false;
-    *ret_count = ranking->counted;
-    return true;
-}
-
-/* Of one score: its words are kept by the index, items with a phrase are found by it. */
-static bool text_sums_look(struct ranking *ranking, size_t component, struct error *err)
-{
-    const struct sql_ranking_score *score = &ranking->of->scores[component];
-    const struct index_definition *index = query_text_index(ranking->request->space, &score->path);
-    struct query_request request = *ranking->request;
-    int64_t amounts[INDEX_SUM_NUMBERS];
-    struct query_page page;
-
-    if (!query_sums_run(&request, index, index_text_sum_name(index, ranking->arena), amounts, &page,
-                        err))
-        return false;
-    figures_add(&ranking->page, &page);
-    if (request.call)
-        request.call->charge_cru = ranking->page.charge_cru;
-    ranking->sums.texts[score->text].words = (uint64_t)MAX(amounts[INDEX_TEXT_WORDS], 0);
-    for (size_t i = 0; i < score->phrases; i++) {
-        CLEANUP(buf_done) struct buf text;
-
-        buf_init(&text, BUF_DEFAULT_MAX);
-        sql_ranking_hits(ranking->of, component, i, &text);
-        if (!count(ranking, buf_slice(&text), &ranking->sums.texts[score->text].hits[i], err))
-            return false;
-    }
-    return true;
-}
-
-static bool sums_look(struct ranking *ranking, struct error *err)
-{
-    if (!count(ranking, SLICE("SELECT VALUE COUNT(1) FROM c"), &ranking->sums.documents, err))
-        return false;
-    for (size_t i = 0; i < ranking->of->count; i++)
-        if (ranking->of->scores[i].phrases && !text_sums_look(ranking, i, err))
-            return false;
-    return true;
-}
-
 static bool is_indexed(const struct ranking *ranking, const struct sql_ranking_score *score)
 {
-    return score->phrases && query_text_index(ranking->request->space, &score->path);
-}
-
-static bool all_indexed(const struct ranking *ranking)
-{
-    if (!ranking->run->whole)
-        return false;
-    for (size_t i = 0; i < ranking->of->count; i++)
-        if (ranking->of->scores[i].phrases && !is_indexed(ranking, &ranking->of->scores[i]))
-            return false;
-    return true;
+    return score->phrases && query_text_at(ranking->request->space, &score->path);
 }
 
 static bool sums_find(struct ranking *ranking, struct error *err)
@@ -238,8 +165,6 @@ static bool sums_find(struct ranking *ranking, struct error *err)
     buf_init(&text, BUF_DEFAULT_MAX);
     if (!ranking->of->texts)
         return true;
-    if (all_indexed(ranking))
-        return sums_look(ranking, err);
     request.scope = ranking->run->all;
     request.explain = false;
     sql_ranking_statistics(ranking->of, &text);

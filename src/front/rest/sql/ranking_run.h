@@ -18,7 +18,6 @@ struct sql_ranking_run {
     struct slice parameters;             /* as for sql_prepare */
     const struct sql_compile_options *options;
     struct query_scope all; /* whose items the sums are of */
-    bool whole;             /* that is the whole container: sums that indexes keep will do */
     struct query_head head; /* runs one page of one of its queries */
 };
 

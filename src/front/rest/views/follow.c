@@ -4,7 +4,9 @@
 #include "catalogue/views.h"
 #include "cluster/walk.h"
 #include "document/bson.h"
+#include "front/rest/views/groups.h"
 #include "front/rest/views/refresh.h"
+#include "item/contribution.h"
 #include "item/scan.h"
 
 #include <xxhash.h>
@@ -73,10 +75,33 @@ static uint64_t keys_hash(const struct definition_fields *fields)
     return hash;
 }
 
+/* What rows and contributions that are there were made by. Under another partition key the rows of
+ * groups are where they belong, but what was added to them was left behind (item/contribution.h).
+ */
+static uint64_t made_by(const struct step *step)
+{
+    const struct definition_fields *fields = definition_fields(container_definition(step->view));
+    struct slice query = step->definition->query;
+    uint64_t hash = XXH3_64bits(query.data, query.len);
+    struct document_value key;
+
+    for (size_t i = 0; i < step->definition->source_count; i++)
+        hash = XXH3_64bits_withSeed(&step->definition->source_rids[i].owner,
+                                    sizeof step->definition->source_rids[i].owner, hash);
+    if (rest_view_query_is_grouped(step->state->query) &&
+        document_find(fields->document, SLICE("partitionKey"), &key) && key.type == DOCUMENT_OBJECT)
+        hash =
+            XXH3_64bits_withSeed(key.document.data, key.document.len, hash + fields->rekeyed_lsn);
+    return hash ? hash : 1;
+}
+
 static void begin(const struct step *step, bool again)
 {
     struct rest_view_state *state = step->state;
+    uint64_t now = made_by(step);
 
+    state->generation += state->made_by != now;
+    state->made_by = now;
     state->at = behind(commit_clock_settled(times_of(step)));
     state->at_ms = clock_read_wall_ms(step->terms->services->clock);
     state->walked = true;
@@ -153,6 +178,8 @@ static bool filled(const struct step *step, struct error *err)
     struct rest_view_state *state = step->state;
 
     state->phase = state->again ? REST_VIEW_SWEEP : REST_VIEW_FOLLOW;
+    state->source = 0;
+    state->keys = 0;
     position_set(state, SLICE_NONE);
     return rest_view_state_write(state, catalogue_of(step), err);
 }
@@ -213,49 +240,102 @@ static bool item_read(const struct step *step, const struct item_space *space, u
 static bool touched_read(const struct step *step, struct rid item,
                          struct rest_view_touched *ret_touched, struct error *err)
 {
-    CLEANUP(container_unref)
-    struct container *source = source_open(step, source_find(step, item.owner));
+    CLEANUP(container_unref) struct container *source = NULL;
+    size_t nth = source_find(step, item.owner);
     struct item_space space;
 
     *ret_touched = (struct rest_view_touched){.source = item};
+    if (nth < step->definition->source_count)
+        source = source_open(step, nth);
     if (!source)
         return true;
     space = source_space(step, source);
     return item_read(step, &space, item.number, &ret_touched->document, err);
 }
 
-static bool sweep(const struct step *step, struct error *err)
+/* What is kept of items that are gone is taken back; what is of another generation goes. */
+static bool sweep_contributions(const struct step *step, const struct item_space *space,
+                                struct slice *ret_position, bool *ret_over, struct error *err)
 {
-    struct rest_view_state *state = step->state;
-    struct item_space space = source_space(step, step->view);
+    struct slice position = buf_slice(&step->state->position);
+    const struct partition_span *span = partition_map_find(space->map, position), *spans;
+    struct item_scope scope = item_space_span_scope(space, span);
     struct rest_view_touched *touched;
-    struct item_scan_page page;
-    struct slice position;
-    size_t count = 0;
-    bool over;
+    struct contribution_page page;
+    size_t count;
 
-    keys_follow(state, space.definition);
-    if (!page_read(step, &space, &page, &position, &over, err))
+    if (!contributions_page(&scope, step->state->generation, position, REST_VIEW_BATCH_MAX,
+                            step->arena, &page, err))
         return false;
     touched = ARENA_ARRAY(step->arena, struct rest_view_touched, page.count + 1);
-    for (size_t i = 0; i < page.count; i++) {
+    for (size_t i = 0; i < page.count; i++)
+        if (!touched_read(step,
+                          rid_below_container(RID_ITEM, step->state->database, page.items[i].source,
+                                              page.items[i].number),
+                          &touched[i], err))
+            return false;
+    spans = partition_map_spans(space->map, &count);
+    *ret_over = !page.more && span == &spans[count - 1];
+    *ret_position = page.more ? page.position : arena_copy(step->arena, span->max);
+    return rest_view_refresh(step->state, step->terms->services, step->view, touched, page.count,
+                             err);
+}
+
+static bool rows_check(const struct step *step, const struct item_scan_page *page,
+                       struct error *err)
+{
+    struct rest_view_touched *touched =
+        ARENA_ARRAY(step->arena, struct rest_view_touched, page->count + 1);
+    size_t count = 0;
+
+    if (rest_view_query_is_grouped(step->state->query))
+        return rest_view_groups_prune(step->state, step->terms->services, step->view, page->items,
+                                      page->count, err);
+    for (size_t i = 0; i < page->count; i++) {
         struct document_value id;
         struct rid item;
 
-        if (!document_find(page.items[i].document, SLICE("id"), &id) ||
-            id.type != DOCUMENT_STRING || !rid_parse(id.text, &item) || item.kind != RID_ITEM ||
-            source_find(step, item.owner) == step->definition->source_count)
+        if (!document_find(page->items[i].document, SLICE("id"), &id) ||
+            id.type != DOCUMENT_STRING || !rid_parse(id.text, &item) || item.kind != RID_ITEM)
             continue;
         if (!touched_read(step, item, &touched[count], err))
             return false;
         count++;
     }
-    if (!rest_view_refresh(state, step->terms->services, step->view, touched, count, err))
+    return rest_view_refresh(step->state, step->terms->services, step->view, touched, count, err);
+}
+
+static bool sweep_rows(const struct step *step, const struct item_space *space,
+                       struct slice *ret_position, bool *ret_over, struct error *err)
+{
+    struct item_scan_page page;
+
+    return page_read(step, space, &page, ret_position, ret_over, err) &&
+           rows_check(step, &page, err);
+}
+
+/* First contributions, then rows. */
+static bool sweep(const struct step *step, struct error *err)
+{
+    struct rest_view_state *state = step->state;
+    struct item_space space = source_space(step, step->view);
+    struct slice position;
+    bool over;
+
+    space.read_only = false;
+    keys_follow(state, space.definition);
+    if (state->source ? !sweep_rows(step, &space, &position, &over, err)
+                      : !sweep_contributions(step, &space, &position, &over, err))
         return false;
     position_set(state, over ? SLICE_NONE : position);
-    if (over)
-        state->phase = REST_VIEW_FOLLOW;
-    return !over || rest_view_state_write(state, catalogue_of(step), err);
+    if (!over)
+        return true;
+    if (!state->source) {
+        state->source = 1;
+        return true;
+    }
+    state->phase = REST_VIEW_FOLLOW;
+    return rest_view_state_write(state, catalogue_of(step), err);
 }
 
 /* --- Following ------------------------------------------------------------------------------- */
@@ -416,6 +496,10 @@ bool rest_view_step(struct rest_view_state *state, const struct rest_view_terms 
                               &definition_fields(container_definition(view))->view, arena};
 
     *ret_more = true;
+    if (!state->made_by)
+        state->made_by = made_by(&step);
+    else if (state->phase != REST_VIEW_NEW && state->made_by != made_by(&step))
+        return rebuild(&step, "its query or its partition key is another", err);
     switch (state->phase) {
     case REST_VIEW_NEW:
         begin(&step, false);

@@ -4,12 +4,17 @@
  * under their own names, and nothing else. In orrery.view expressions, names for them (AS) and a
  * filter (WHERE) come besides. What depends on anything but the item (time, chance, other items,
  * user-defined functions, parameters, system properties) is refused: an item of the view is made
- * again only when its source has changed. */
+ * again only when its source has changed.
+ *
+ * With GROUP BY, in orrery.view, a row is made of all items of a group: each item has a share in
+ * one group, which is what the aggregates are given of it. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
 #include "definition/view.h"
+#include "front/rest/views/tally.h"
+#include "item/contribution.h"
 
 struct rest_view_query; /* opaque, owned; immutable: any thread may use it */
 
@@ -25,3 +30,35 @@ CLEANUP_FN(struct rest_view_query *, rest_view_query_free)
 NODISCARD bool rest_view_query_row(const struct rest_view_query *query, struct slice document,
                                    struct slice id, struct arena *arena, struct slice *ret_row,
                                    struct error *err);
+
+/* With GROUP BY. */
+bool rest_view_query_is_grouped(const struct rest_view_query *query);
+
+/* The aggregates of a query with GROUP BY; owned by it. */
+const struct query_aggregate_call *rest_view_query_aggregates(const struct rest_view_query *query,
+                                                              size_t *ret_count);
+
+/* Does the partition key of its rows stay the same, whatever their aggregates are?
+ * ERROR_VIEW_UNFIT. */
+NODISCARD bool rest_view_query_key_check(const struct rest_view_query *query,
+                                         const struct partition_definition *key, struct error *err);
+
+/* What an item has to do with a query with GROUP BY; in the arena. */
+struct rest_view_share {
+    bool in;                                 /* else the filter leaves it out */
+    struct slice keys;                       /* values of its group, an array */
+    uint8_t digest[CONTRIBUTION_DIGEST_LEN]; /* of them */
+    struct slice arguments;                  /* of the aggregates, an array */
+};
+NODISCARD bool rest_view_query_share(const struct rest_view_query *query, struct slice document,
+                                     struct arena *arena, struct rest_view_share *ret_share,
+                                     struct error *err);
+
+enum { REST_VIEW_GROUP_ID_LEN = 2 * CONTRIBUTION_DIGEST_LEN };
+
+/* The row of a group, under an id that follows from its digest; in the arena. tally NULL: without
+ * its aggregates, which is enough for its partition key. data NULL: the query makes none. */
+NODISCARD bool rest_view_query_group_row(const struct rest_view_query *query, struct slice keys,
+                                         const uint8_t *digest, struct rest_view_tally *tally,
+                                         struct arena *arena, struct slice *ret_row,
+                                         struct error *err);

@@ -1,5 +1,6 @@
 #include "front/rest/views/refresh.h"
 
+#include "front/rest/views/groups.h"
 #include "item/bulk.h"
 #include "item/locate.h"
 
@@ -173,6 +174,8 @@ bool rest_view_refresh(struct rest_view_state *state, const struct front_service
         .ops = ARENA_ARRAY(arena, struct item_operation, count * (COPIES_MAX + 1) + 1),
         .is_row = ARENA_ARRAY(arena, bool, count *(COPIES_MAX + 1) + 1)};
 
+    if (rest_view_query_is_grouped(state->query))
+        return rest_view_groups_refresh(state, services, view, touched, count, err);
     batch.space.read_only = false;
     for (size_t i = 0; i < count; i++)
         if (!touched_plan(&batch, &touched[i], err))

@@ -4,7 +4,14 @@
 #include "base/memory.h"
 #include "catalogue/notes.h"
 
-enum { FORMAT = 1, KEY_LEN = 13, FIXED_LEN = 3 + 16 + 8 + 4 + 8, POSITION_MAX = 64 * 1024 };
+enum {
+    FORMAT_BEFORE = 1, /* without generation and hash */
+    FORMAT = 2,
+    KEY_LEN = 13,
+    FIXED_LEN_BEFORE = 3 + 16 + 8 + 4 + 8,
+    FIXED_LEN = FIXED_LEN_BEFORE + 4 + 8,
+    POSITION_MAX = 64 * 1024
+};
 
 struct rest_view_state *rest_view_state_new(const struct container *view)
 {
@@ -41,6 +48,7 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     struct engine_value value;
     const uint8_t *from;
     uint8_t key[KEY_LEN];
+    size_t fixed;
 
     key_write(state, key);
     if (!catalogue_notes_get(catalogue, slice_of(key, sizeof key), arena, &value, err))
@@ -48,7 +56,9 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     if (value.found != ENGINE_FOUND)
         return true;
     from = value.bytes.data;
-    if (value.bytes.len < FIXED_LEN || from[0] != FORMAT || from[1] > REST_VIEW_FOLLOW)
+    fixed = value.bytes.len && from[0] == FORMAT_BEFORE ? FIXED_LEN_BEFORE : FIXED_LEN;
+    if (value.bytes.len < fixed || (from[0] != FORMAT && from[0] != FORMAT_BEFORE) ||
+        from[1] > REST_VIEW_FOLLOW)
         return error_set(err, ERROR_STORE_CORRUPT, "the note of view %u cannot be read",
                          state->number);
     state->phase = (enum rest_view_phase)from[1];
@@ -60,8 +70,12 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     state->kept_ms = state->at_ms;
     state->source = bytes_get_be32(from + 27);
     state->keys = bytes_get_be64(from + 31);
+    if (from[0] == FORMAT) {
+        state->generation = bytes_get_be32(from + 39);
+        state->made_by = bytes_get_be64(from + 43);
+    }
     buf_clear(&state->position);
-    buf_append_slice(&state->position, slice_skip(value.bytes, FIXED_LEN));
+    buf_append_slice(&state->position, slice_skip(value.bytes, fixed));
     return true;
 }
 
@@ -101,6 +115,8 @@ bool rest_view_state_write(struct rest_view_state *state, struct catalogue *cata
     bytes_put_be64(fixed + 19, (uint64_t)state->at_ms);
     bytes_put_be32(fixed + 27, state->source);
     bytes_put_be64(fixed + 31, state->keys);
+    bytes_put_be32(fixed + 39, state->generation);
+    bytes_put_be64(fixed + 43, state->made_by);
     key_write(state, key);
     buf_append(&value, fixed, sizeof fixed);
     buf_append_slice(&value, buf_slice(&state->position));

@@ -3,16 +3,19 @@
  * A note under 'v' | account, 4 | database, 4 | container, 4 (catalogue/notes.h) has, numbers
  * big-endian,
  *
- *     1  format, 1
+ *     1  format, 2
  *     1  phase (enum rest_view_phase)
  *     1  0: it was empty when it was begun, 1: it may have items that nothing stands for
  *     8, 4, 4  time (not above that of the last record there is), origin, ordinal: changes up to
  * this place are in it, or will be when what is there is filled in 8  wall clock of that place, ms
  *     4  filling: which source
  *     8  filling: a hash of how keys of that source are made
+ *     4  generation of its contributions (item/contribution.h)
+ *     8  a hash of what it was made by: its query; with GROUP BY also how its keys are made
  *     .. filling: behind which item; sweeping: behind which item of the view
  *
- * It may be behind what the view has: doing a change again leaves the view as it is. */
+ * Format 1 lacks generation and hash. It may be behind what the view has: doing a change again
+ * leaves the view as it is. */
 #pragma once
 
 #include "base/buf.h"
@@ -43,6 +46,8 @@ struct rest_view_state {
     int64_t at_ms;
     uint32_t source;
     uint64_t keys;
+    uint32_t generation;
+    uint64_t made_by; /* 0: not known, as it was written down by a version before */
     struct buf position;
 
     bool walked; /* up to `at`, by this process: later changes of its sources are noted in the clock

@@ -398,5 +398,6 @@ bool rest_views_check(struct slice body, struct error *err)
     if (!definition_new(definition_fresh(body, arena), NULL, &definition, err))
         return false;
     return !definition_fields(definition)->view.form ||
-           rest_view_query_new(&definition_fields(definition)->view, &query, err);
+           (rest_view_query_new(&definition_fields(definition)->view, &query, err) &&
+            rest_view_query_key_check(query, &definition_fields(definition)->key, err));
 }

@@ -294,6 +294,59 @@ static void draining_is_said_of_the_name_and_outlives_a_start(void **state UNUSE
     one_leave(&b);
 }
 
+/* The owner dies in a failover to a standby that lagged: who takes over has seen more than is
+ * there. */
+static void
+a_loss_that_the_owner_did_not_live_to_see_is_found_by_who_takes_over(void **state UNUSED)
+{
+    struct one a = {0}, b = {0}, c = {0};
+    struct error err;
+
+    one_join(&a, "a");
+    one_claim(&a);
+    assert_ok(one_open(&a, &err), &err);
+    assert_ok(engine_partition_create(a.engine, 1, 1, &err), &err);
+    one_join(&b, "b");
+    one_join(&c, "c");
+    assert_ok(put(&a, "1", &err), &err);
+    assert_ok(put(&a, "2", &err), &err);
+    assert_ok(put(&a, "3", &err), &err);
+    (void)one_beat(&b);
+    (void)one_beat(&c);
+    postgres_query(server, "UPDATE orrery.owner SET sequence = sequence - 2");
+    one_claim(&b);
+    assert_fails(one_open(&b, &err), &err, ERROR_STORE_LOST);
+    assert_true(strstr(err.message, "1 transactions that were acknowledged"));
+    postgres_query(server, "UPDATE orrery.loss SET accepted = now()");
+    assert_ok(one_open(&b, &err), &err);
+    assert_ok(put(&b, "4", &err), &err);
+    /* what was accepted is not found again by one that remembers the time before */
+    (void)one_beat(&c);
+    one_claim(&c);
+    assert_ok(one_open(&c, &err), &err);
+    one_leave(&a);
+    one_leave(&b);
+    one_leave(&c);
+}
+
+static void the_last_transaction_that_was_seen_may_never_have_been_acknowledged(void **state UNUSED)
+{
+    struct one a = {0}, b = {0};
+    struct error err;
+
+    one_join(&a, "a");
+    one_claim(&a);
+    assert_ok(one_open(&a, &err), &err);
+    assert_ok(engine_partition_create(a.engine, 1, 1, &err), &err);
+    one_join(&b, "b");
+    (void)one_beat(&b);
+    postgres_query(server, "UPDATE orrery.owner SET sequence = sequence - 1");
+    one_claim(&b);
+    assert_ok(one_open(&b, &err), &err);
+    one_leave(&a);
+    one_leave(&b);
+}
+
 static void a_store_of_one_process_has_no_members(void **state UNUSED)
 {
     struct engine_member self = {.name = "a"};
@@ -321,6 +374,10 @@ int main(void)
         cmocka_unit_test_setup(a_second_of_the_same_name_is_refused_while_the_first_runs, setup),
         cmocka_unit_test_setup(one_alone_and_several_keep_out_of_each_others_way, setup),
         cmocka_unit_test_setup(draining_is_said_of_the_name_and_outlives_a_start, setup),
+        cmocka_unit_test_setup(a_loss_that_the_owner_did_not_live_to_see_is_found_by_who_takes_over,
+                               setup),
+        cmocka_unit_test_setup(the_last_transaction_that_was_seen_may_never_have_been_acknowledged,
+                               setup),
         cmocka_unit_test(a_store_of_one_process_has_no_members),
     };
     int failed;

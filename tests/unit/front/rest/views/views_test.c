@@ -4,7 +4,12 @@
 
 #include "catalogue/views.h"
 #include "document/bson.h"
+#include "document/json.h"
+#include "front/rest/sql/compile.h"
+#include "front/rest/sql/parser.h"
+#include "front/rest/sql/resolve.h"
 #include "item/scan.h"
+#include "query/run.h"
 #include "unit/migration/migrator_fixture.h"
 
 #define SOURCE "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}}"
@@ -152,6 +157,156 @@ static void view_expect(struct world *world, const char *id)
     (void)verify_container(view);
 }
 
+/* --- Groups ---------------------------------------------------------------------------------- */
+
+struct rows {
+    struct arena *arena;
+    struct slice list[512];
+    size_t count;
+};
+
+static bool row_keep(void *self, const struct document_value *value, struct error *err UNUSED)
+{
+    struct rows *rows = self;
+
+    assert_true(rows->count < ARRAY_LEN(rows->list));
+    rows->list[rows->count++] = arena_copy(rows->arena, value->document);
+    return true;
+}
+
+/* The query of a view over documents, as any query is run. */
+static void query_rows(struct slice text, const struct slice *documents, size_t count,
+                       struct rows *rows)
+{
+    const struct query_request request = {
+        .limits = {.rows_max = 10000}, .arena = rows->arena, .row = row_keep, .self = rows};
+    struct query_plan plan;
+    struct query_page page;
+    struct sql_query *tree;
+    struct error err;
+
+    assert_ok(sql_parse(text, NULL, rows->arena, &tree, NULL, &err), &err);
+    assert_ok(sql_resolve(tree, rows->arena, NULL, &err), &err);
+    assert_ok(sql_compile(tree, NULL, rows->arena, &plan, NULL, &err), &err);
+    assert_ok(query_run_documents(&plan, documents, count, &request, &page, &err), &err);
+    assert_int_equal(page.continuation.len, 0);
+}
+
+static struct slice without_id(struct slice document, struct arena *arena)
+{
+    CLEANUP(buf_done) struct buf out;
+    struct document_iter iter;
+    size_t begin;
+
+    buf_init(&out, SIZE_MAX / 2);
+    begin = document_begin(&out);
+    document_iter_init(&iter, document);
+    while (document_iter_next(&iter))
+        if (!slice_equal(iter.key, SLICE("id")))
+            document_append(&out, iter.key, &iter.value);
+    document_end(&out, begin);
+    return arena_copy(arena, buf_slice(&out));
+}
+
+/* Entries that are kept of a view beside its rows. */
+static size_t beside_count(struct container *view, char family)
+{
+    struct item_space space = container_space(view, &clock_system, NULL);
+    size_t spans_count, count = 0;
+    const struct partition_span *spans = partition_map_spans(space.map, &spans_count);
+    const uint8_t min = (uint8_t)family, max = (uint8_t)(family + 1);
+    struct error err;
+
+    for (size_t i = 0; i < spans_count; i++) {
+        CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+        struct item_scope scope = item_space_span_scope(&space, &spans[i]);
+        struct engine_entry entry;
+
+        assert_ok(engine_iterator_new(scope.engine, NULL, scope.partition,
+                                      (struct engine_range){slice_of(&min, 1), slice_of(&max, 1)},
+                                      false, ENGINE_READ_ANY, &iterator, &err),
+                  &err);
+        do {
+            assert_ok(engine_iterator_next(iterator, &entry, &err), &err);
+            count += entry.found == ENGINE_FOUND;
+        } while (entry.found == ENGINE_FOUND);
+    }
+    return count;
+}
+
+/* The rows of a view with GROUP BY are those of its query over all items of its sources. */
+static void groups_expect(struct world *world, const char *id)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(container_unref) struct container *view = opened_as(world, id);
+    const struct definition_view *definition = &definition_fields(container_definition(view))->view;
+    struct slice *documents = ARENA_ARRAY(arena, struct slice, 4096);
+    struct rows rows = {.arena = arena};
+    size_t count = 0, row_count;
+    struct item *stored = items_all(world, view, arena, &row_count);
+
+    for (size_t s = 0; s < definition->source_count; s++) {
+        CLEANUP(container_unref)
+        struct container *source = opened_as(world, arena_text(arena, definition->sources[s]));
+        size_t items_count;
+        struct item *items = items_all(world, source, arena, &items_count);
+
+        for (size_t i = 0; i < items_count; i++)
+            documents[count++] = items[i].document;
+    }
+    query_rows(definition->query, documents, count, &rows);
+    for (size_t i = 0; i < row_count; i++)
+        stored[i].document = without_id(stored[i].document, arena);
+    for (size_t i = 0; i < rows.count; i++)
+        if (!has_row(stored, row_count, rows.list[i])) {
+            CLEANUP(buf_done) struct buf text;
+
+            buf_init(&text, SIZE_MAX / 2);
+            document_json_write(rows.list[i], &text);
+            BUF_APPEND(&text, " of");
+            for (size_t n = 0; n < row_count; n++) {
+                BUF_APPEND(&text, " ");
+                document_json_write(stored[n].document, &text);
+            }
+            fail_msg("view %s lacks %.*s", id, SLICE_ARG(buf_slice(&text)));
+        }
+    if (row_count != rows.count)
+        fail_msg("view %s has %zu rows, not %zu", id, row_count, rows.count);
+    (void)verify_container(view);
+}
+
+/* Values of all kinds, sums of which must be exact: of 0.1 and 1e300, texts, arrays, nothing. */
+static bool value_write(struct world *world, int i, struct error *err)
+{
+    static const char *const values[] = {"1",     "2",        "-7",        "0.1",
+                                         "0.2",   "1e300",    "-1e300",    "1e-300",
+                                         "12.75", "\"text\"", "\"other\"", "[1,2]",
+                                         "null",  "true",     "{}",        "9007199254740993",
+                                         "3.0",   "1e308",    "1e308",     "\"\\u00e9long\""};
+    CLEANUP(container_unref) struct container *container = opened(world->fixture);
+    struct item_space space = container_space(container, &clock_system, world->fixture->gates);
+    struct arena *arena = world->fixture->arena;
+    uint32_t drawn_value = drawn(world, ARRAY_LEN(values) + 4);
+    /* mostly small numbers, so that not every group is spoiled */
+    const char *value = drawn(world, 3)                   ? values[drawn(world, 5)]
+                        : drawn_value < ARRAY_LEN(values) ? values[drawn_value]
+                                                          : NULL;
+    struct slice text = arena_printf(
+        arena, "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d%s%s,\"w\":\"%c\",\"long\":\"%0300d%c\"}", i,
+        i / 10, i, value ? ",\"v\":" : "", value ? value : "", (char)('a' + drawn(world, 6)), 1,
+        (char)('a' + drawn(world, 9)));
+    struct slice document = document_of(arena, arena_text(arena, text));
+
+    return item_operation_run(
+        &(struct item_operation){.space = &space,
+                                 .arena = arena,
+                                 .verb = ITEM_UPSERT,
+                                 .key = partition_key_extract(&space.definition->key, document),
+                                 .id = document_string(arena_printf(arena, "%d", i)),
+                                 .document = document},
+        err);
+}
+
 static bool item_drop(struct world *world, int i, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = opened(world->fixture);
@@ -294,6 +449,81 @@ static void a_source_without_views_is_followed_no_more(void **state)
     rest_views_free(world.views);
 }
 
+#define GROUPED                                                                                    \
+    "SELECT c.w, COUNT(1) AS n, COUNT(c.v) AS d, SUM(c.v) AS s, AVG(c.v) AS a, MIN(c.v) AS low, "  \
+    "MAX(c.v) AS high, MIN(c.long) AS l, MAX(c.long) AS h, COUNTIF(c.v > 1) AS more FROM c "       \
+    "WHERE c.x % 7 != 3 GROUP BY c.w"
+
+static void groups_are_kept_and_vanish(void **state)
+{
+    struct world world;
+    struct error err;
+
+    world_init(&world, *state, 3);
+    for (int i = 0; i < 150; i++)
+        assert_ok(value_write(&world, i, &err), &err);
+    container_make(*state, VIEW("g", "/w", "\"c\"", GROUPED), 1000);
+    container_make(*state,
+                   VIEW("p", "/v", "\"c\"",
+                        "SELECT c.v, c.w, COUNT(1) AS n, SUM(c.x) AS s FROM c GROUP BY c.v, c.w"),
+                   1000);
+    views_settle(&world);
+    groups_expect(&world, "g");
+    for (int i = 0; i < 400; i++)
+        assert_ok(value_write(&world, (int)drawn(&world, 150), &err), &err);
+    views_settle(&world);
+    groups_expect(&world, "g");
+    for (int i = 0; i < 150; i++) {
+        assert_ok(item_drop(&world, i, &err), &err);
+        if (i % 10 == 0) {
+            views_settle(&world);
+            groups_expect(&world, "g");
+        }
+    }
+    views_settle(&world);
+    groups_expect(&world, "g");
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(container_unref) struct container *view = opened_as(&world, "g");
+    size_t count;
+
+    (void)items_all(&world, view, arena, &count);
+    assert_int_equal(count, 0);
+    assert_int_equal(beside_count(view, 'g'), 0);
+    assert_int_equal(beside_count(view, 'e'), 0);
+    rest_views_free(world.views);
+}
+
+static void groups_are_found_again_after_their_history_was_removed(void **state)
+{
+    struct world world;
+    struct front_view_report report;
+    struct error err;
+
+    world_init(&world, *state, 4);
+    for (int i = 0; i < 60; i++)
+        assert_ok(value_write(&world, i, &err), &err);
+    container_make(*state, VIEW("g", "/w", "\"c\"", GROUPED), 1000);
+    views_settle(&world);
+    for (int i = 0; i < 30; i++)
+        assert_ok(i % 2 ? value_write(&world, i, &err) : item_drop(&world, i, &err), &err);
+    for (size_t i = 0; i < cluster_count(world.fixture->cluster); i++) {
+        const struct cluster_node *node = cluster_at(world.fixture->cluster, i);
+        bool removed;
+
+        assert_ok(history_trim(node->engine, node->commit,
+                               &(struct history_limits){.retention_ms = 1},
+                               clock_read_wall_ms(&clock_system) + 3600 * 1000, &removed, &err),
+                  &err);
+    }
+    views_settle(&world);
+    groups_expect(&world, "g");
+    CLEANUP(container_unref) struct container *view = opened_as(&world, "g");
+
+    assert_true(rest_views_report(world.views, view, &report));
+    assert_int_equal(report.rebuilds, 1);
+    rest_views_free(world.views);
+}
+
 /* One thing at random; whatever fails is said in err. */
 static bool step(struct world *world, struct error *err)
 {
@@ -302,7 +532,8 @@ static bool step(struct world *world, struct error *err)
     bool flag;
 
     if (what < 50)
-        return item_write(world, (int)drawn(world, 80), err);
+        return drawn(world, 2) ? item_write(world, (int)drawn(world, 80), err)
+                               : value_write(world, (int)drawn(world, 80), err);
     if (what < 65)
         return item_drop(world, (int)drawn(world, 80), err);
     if (what < 80)
@@ -311,7 +542,8 @@ static bool step(struct world *world, struct error *err)
         return migrator_round(fixture->migrator, &flag, err);
 
     CLEANUP(container_unref)
-    struct container *container = opened_as(world, drawn(world, 2) ? "c" : "v");
+    struct container *container =
+        opened_as(world, (const char *const[]){"c", "v", "g", "c"}[drawn(world, 4)]);
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     const struct partition_span *span = &spans[drawn(world, (uint32_t)count)];
@@ -327,7 +559,8 @@ static bool step(struct world *world, struct error *err)
 
 static void quiet(struct world *world)
 {
-    static const char *const ids[] = {"c", "v", "s", "u"};
+    static const char *const ids[] = {"c", "v", "s", "u", "g", "t"};
+    enum { PLAIN = 4 };
     struct error err;
     bool busy;
 
@@ -346,7 +579,7 @@ static void quiet(struct world *world)
     }
     views_settle(world);
     for (size_t n = 1; n < ARRAY_LEN(ids); n++)
-        view_expect(world, ids[n]);
+        (n < PLAIN ? view_expect : groups_expect)(world, ids[n]);
 }
 
 static void views_are_what_their_queries_say_after_whatever_happened(void **state)
@@ -363,6 +596,12 @@ static void views_are_what_their_queries_say_after_whatever_happened(void **stat
                    "\"SELECT c.x, c.w FROM c\"}}",
                    1000);
     container_make(*state, VIEW("u", "/id", "\"v\",\"c\"", "SELECT c.w, c.x + 1 AS y FROM c"),
+                   1000);
+    container_make(*state, VIEW("g", "/w", "\"c\"", GROUPED), 1000);
+    container_make(*state,
+                   VIEW("t", "/w", "\"v\",\"c\"",
+                        "SELECT c.w, c.x % 4 AS r, MAX(c.x) AS m, COUNT(1) AS n FROM c "
+                        "GROUP BY c.w, c.x % 4"),
                    1000);
     for (int round = 0; round < 12; round++) {
         struct error err;
@@ -391,10 +630,15 @@ static void a_rekey_of_either_side_leaves_the_view_right(void **state)
     world_init(&world, *state, 5);
     items_put(*state, 0, 60, "a");
     container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c"), 1000);
-    for (int round = 0; round < 4; round++) {
-        CLEANUP(container_unref)
-        struct container *container = opened_as(&world, round % 2 ? "v" : "c");
-        static const char *const keys[] = {"/x", "/x", "/w", "/_id"};
+    container_make(*state,
+                   VIEW("g", "/w", "\"c\"",
+                        "SELECT c.w, c.x % 5 AS r, SUM(c.x) AS s, MIN(c.x) AS m FROM c "
+                        "GROUP BY c.w, c.x % 5"),
+                   1000);
+    for (int round = 0; round < 5; round++) {
+        static const char *const keys[] = {"/x", "/x", "/w", "/_id", "/r"};
+        static const char *const of[] = {"c", "v", "c", "v", "g"};
+        CLEANUP(container_unref) struct container *container = opened_as(&world, of[round]);
 
         rekey.partition_key = document_of(
             world.fixture->arena,
@@ -405,7 +649,7 @@ static void a_rekey_of_either_side_leaves_the_view_right(void **state)
         container_unref(TAKE(container)); /* whose map must not be held at the end */
         for (int i = 0; i < 2000; i++) {
             CLEANUP(container_unref)
-            struct container *now = opened_as(&world, round % 2 ? "v" : "c");
+            struct container *now = opened_as(&world, of[round]);
 
             if (!container_migration(now))
                 break;
@@ -417,8 +661,8 @@ static void a_rekey_of_either_side_leaves_the_view_right(void **state)
         }
         views_settle(&world);
         view_expect(&world, "v");
-        CLEANUP(container_unref)
-        struct container *after = opened_as(&world, round % 2 ? "v" : "c");
+        groups_expect(&world, "g");
+        CLEANUP(container_unref) struct container *after = opened_as(&world, of[round]);
 
         assert_ok(migrator_grace_end(world.fixture->migrator, after, &err), &err);
     }
@@ -434,6 +678,8 @@ int main(void)
         STORY(what_was_removed_from_the_history_is_not_missed),
         STORY(a_view_that_is_too_far_behind_is_built_again),
         STORY(a_source_without_views_is_followed_no_more),
+        STORY(groups_are_kept_and_vanish),
+        STORY(groups_are_found_again_after_their_history_was_removed),
         STORY(views_are_what_their_queries_say_after_whatever_happened),
         STORY(a_rekey_of_either_side_leaves_the_view_right),
     };
