@@ -1,7 +1,7 @@
 // Views: containers that the server keeps from others by a query, whatever happens to either.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { CosmosClient } from '@azure/cosmos';
+import { ChangeFeedStartFrom, CosmosClient } from '@azure/cosmos';
 import { MongoClient } from 'mongodb';
 import { Server, emulatorKey, scratch } from './server.js';
 import { shop } from './items.js';
@@ -198,7 +198,13 @@ test('what cannot be a view is refused by name, and nothing is left of it', asyn
     ['SELECT c.x AS _etag FROM c', /_etag/], ['SELECT c.id FROM c WHERE c._ts > 1', /_ts/],
   ])
     await assert.rejects(own(query), because(why), query);
-  await assert.rejects(own('SELECT c.tenant, COUNT(1) AS n FROM c GROUP BY c.tenant'), { code: 501 });
+  for (const [query, why] of [
+    ['SELECT COUNT(1) AS n FROM c', /without GROUP BY/], ['SELECT c.tenant, MAKELIST(c.id) AS l FROM c GROUP BY c.tenant', /MAKELIST/],
+    ['SELECT c.tenant, MAKESET(c.id) AS l FROM c GROUP BY c.tenant', /MAKESET/], ['SELECT c.tenant, MAX(c._ts) AS l FROM c GROUP BY c.tenant', /_ts/],
+    ['SELECT c.tenant, MAX(c.email) AS email FROM c GROUP BY c.tenant', /does not depend on an aggregate/], // the view's key is /email
+  ])
+    await assert.rejects(own(query), because(why), query);
+  await assert.rejects(service('SELECT c.tenant FROM c GROUP BY c.tenant'), because(/GROUP BY/));
   await assert.rejects(own('SELECT * FROM c', []), because(/sources/));
   await assert.rejects(own('SELECT * FROM c', ['orders', 'orders']), because(/each once/));
   await assert.rejects(own('SELECT * FROM c', Array.from({ length: 9 }, (_, i) => `c${i}`)), because(/1 to 8/));
@@ -225,6 +231,100 @@ test('items that expire go from the view too', async (t) => {
   await until(async () => (await all(view)).some((row) => row._id === 'o2'));
   await until(async () => (await all(view)).length === 1 && (await all(at.container)).length === 1);
   await equals(at.container, view);
+});
+
+const totals = {
+  id: 'totals', partitionKey: { paths: ['/email'], version: 2 },
+  orrery: { view: { sources: ['orders'], query:
+    'SELECT c.email, c.tenant, COUNT(1) AS n, SUM(c.total) AS sum, MIN(c.total) AS low, MAX(c.total) AS high, AVG(c.total) AS mean FROM c WHERE c.total >= 0 GROUP BY c.email, c.tenant' } },
+};
+
+// The same query, asked of the source; the view's rows have an id besides.
+async function groups(source, view, { query } = totals.orrery.view) {
+  let now, wanted;
+  const rows = (items) => items.map((row) => JSON.stringify(Object.entries(bare(row)).filter(([name]) => name !== 'id').sort())).sort();
+  await until(async () => {
+    wanted = rows((await source.items.query(query).fetchAll()).resources);
+    now = rows(await all(view));
+    return JSON.stringify(now) === JSON.stringify(wanted);
+  }).catch(() => assert.deepEqual(now, wanted));
+  return now;
+}
+
+test('a view with GROUP BY counts what is there and what changes, and shows groups alone', async (t) => {
+  const at = await shop(t);
+  for (let i = 0; i < 60; i++) await at.container.items.create(order(i));
+  const { container: view } = await at.database.containers.create(totals);
+  const { container: kinds } = await at.database.containers.create({
+    id: 'kinds', partitionKey: '/open',
+    orrery: { view: { sources: ['orders'], query: 'SELECT c.open, COUNT(c.total) AS n, SUM(c.total) AS sum, MAX(c.mixed) AS m FROM c GROUP BY c.open' } },
+  });
+  const kindsQuery = { query: 'SELECT c.open, COUNT(c.total) AS n, SUM(c.total) AS sum, MAX(c.mixed) AS m FROM c GROUP BY c.open' };
+  await active(view);
+  assert.equal((await groups(at.container, view)).length, 35);
+  await groups(at.container, kinds, kindsQuery);
+  await at.container.item('o1', 't1').replace(order(1, { email: 'e2@x' })); // another group
+  await at.container.item('o59', 't4').replace(order(59, { total: 1e6 })); // another greatest
+  await at.container.item('o0', 't0').delete(); // the least goes
+  await at.container.item('o2', 't2').replace(order(2, { total: 'none' })); // leaves the filter
+  await at.container.items.create({ id: 'bare', tenant: 'new', total: 0.1 }); // a group without the view's key
+  await at.container.items.create(order(7, { id: 'mixed', total: null, mixed: 'text' }));
+  await at.container.item('o3', 't3').patch([{ op: 'add', path: '/mixed', value: 5 }]);
+  await at.container.item('o4', 't4').patch([{ op: 'add', path: '/mixed', value: [1] }]); // spoils the greatest
+  await groups(at.container, view);
+  await groups(at.container, kinds, kindsQuery);
+  await at.container.item('mixed', 't2').delete(); // the sum is one of numbers again
+  await at.container.item('o4', 't4').patch([{ op: 'remove', path: '/mixed' }]);
+  await groups(at.container, kinds, kindsQuery);
+  const lone = (await all(view)).find((row) => row.tenant === 'new');
+  assert.deepEqual(bare(lone), { id: lone.id, tenant: 'new', n: 1, sum: 0.1, low: 0.1, high: 0.1, mean: 0.1 });
+  await at.container.item('bare', 'new').delete();
+  await until(async () => !(await all(view)).some((row) => row.tenant === 'new'), 'an empty group stays');
+
+  // Nothing of what is kept beside shows anywhere: not in feeds, not in counts.
+  const rows = await all(view);
+  assert.equal((await view.items.query('SELECT VALUE COUNT(1) FROM c').fetchAll()).resources[0], rows.length);
+  const fed = [];
+  for await (const page of view.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() }).getAsyncIterator()) {
+    if (page.statusCode === 304) break;
+    fed.push(...page.result);
+  }
+  assert.ok(fed.every((row) => rows.some(({ id }) => id === row.id)));
+  await assert.rejects(view.items.upsert({ id: 'x', email: 'e' }), { code: 403 });
+  const shown = (await at.send('GET', '/_orrery/containers/shop/totals')).json.view;
+  assert.deepEqual([shown.phase, shown.leftOut, shown.rebuilds], ['follow', 0, 0]);
+});
+
+test('groups through splits of both sides, a re-key of the view, and a view of groups', async (t) => {
+  const at = await shop(t, {}, { args: ['--set', 'migration.pause_ms=20ms'], create: { offerThroughput: 40000 } });
+  const { container: view } = await at.database.containers.create(totals, { offerThroughput: 40000 });
+  const { container: few } = await at.database.containers.create({
+    id: 'few', partitionKey: '/tenant', orrery: { view: { sources: ['totals'], query: 'SELECT c.tenant, SUM(c.n) AS n, MAX(c.high) AS high FROM c GROUP BY c.tenant' } },
+  });
+  const load = writer(at.container, 11);
+  const split = async (id) => {
+    const partitions = await migrated(at, id);
+    const answer = await at.send('POST', `/_orrery/containers/shop/${id}/partitions/${partitions[0].id}/split`);
+    assert.equal(answer.status, 202, answer.text);
+    await until(async () => (await migrated(at, id)).length > partitions.length);
+  };
+  await until(() => load.count() > 100);
+  await split('orders');
+  await split('totals');
+  const wrote = load.count();
+  await until(() => load.count() > wrote + 100);
+  await load.stop();
+  await groups(at.container, view);
+  const again = await at.send('POST', '/_orrery/containers/shop/totals/rekey', { body: { partitionKey: { paths: ['/tenant'], version: 2 } } });
+  assert.equal(again.status, 202, again.text);
+  await until(async () => (await view.read()).resource.partitionKey.paths[0] === '/tenant');
+  const client = new CosmosClient({ endpoint: at.server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const anew = client.database('shop').container('totals');
+  await at.container.items.upsert(order(999));
+  await at.container.item('o999', 't4').replace(order(999, { total: 1 }));
+  await groups(at.container, anew);
+  await groups(anew, few, { query: 'SELECT c.tenant, SUM(c.n) AS n, MAX(c.high) AS high FROM c GROUP BY c.tenant' });
 });
 
 // Writes at random until told to stop; gives what it was refused, which must be nothing.
@@ -305,6 +405,7 @@ test('kill -9 at any moment: what was acknowledged is in the view, once', async 
   await database.containers.create({ id: 'orders', partitionKey: '/tenant' });
   for (let i = 0; i < 60; i++) await database.container('orders').items.create(order(i));
   await database.containers.create(byEmail());
+  await database.containers.create(totals);
   for (let life = 0; life < 4; life++) {
     const shopping = connect();
     const load = writer(shopping.container('orders'), 100 + life);
@@ -313,6 +414,7 @@ test('kill -9 at any moment: what was acknowledged is in the view, once', async 
     await server.stop('SIGKILL');
     server = await Server.start(t, args);
     await equals(connect().container('orders'), connect().container('by-email'));
+    await groups(connect().container('orders'), connect().container('totals'));
   }
   await active(connect().container('by-email'));
 });
