@@ -217,6 +217,13 @@ bool thread_hasten(int nice, struct error *err)
     return false;
 }
 
+/* The lowest niceness still gets some of a processor that is always busy: what it does gets done in
+ * the end. Anybody may be nicer. */
+void thread_recede(void)
+{
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
+}
+
 bool thread_go_first(bool first, int nice)
 {
     struct scheduling attributes = {

@@ -80,6 +80,10 @@ void thread_join(struct thread *thread);
  * it keeps. */
 NODISCARD bool thread_hasten(int nice, struct error *err);
 
+/* The calling thread gets a processor when no other wants it, or nearly so: for work in the
+ * background that nobody waits for. */
+void thread_recede(void);
+
 /* A hastened thread comes before every thread of an ordinary policy from now on (a real-time policy
  * of the lowest priority), or only as thread_hasten says, again. For threads that are seldom busy:
  * others on their processor wait as long as they run. False if the system does not permit it. */

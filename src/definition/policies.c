@@ -120,6 +120,26 @@ static bool embedding_check(struct slice embedding, struct error *err)
     return dimensions_check(embedding, SEARCH_DIMENSIONS_MAX, err);
 }
 
+/* What tunes another type of index would be taken for nothing. Containers of before may say it. */
+static bool vector_options_check(struct slice index, struct error *err)
+{
+    struct slice type = text_of(index, SLICE("type"));
+
+    if (member(index, SLICE("vectorIndexShardKey")).type != DOCUMENT_UNDEFINED)
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "vectorIndexes: \"vectorIndexShardKey\" is not supported: there is one "
+                         "graph for each physical partition");
+    if (member(index, SLICE("indexingSearchListSize")).type != DOCUMENT_UNDEFINED &&
+        !slice_equal(type, SLICE("diskANN")))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "vectorIndexes: \"indexingSearchListSize\" is for the type diskANN alone");
+    if (member(index, SLICE("quantizationByteSize")).type != DOCUMENT_UNDEFINED &&
+        slice_equal(type, SLICE("flat")))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "vectorIndexes: \"quantizationByteSize\" is not for the type flat");
+    return true;
+}
+
 static bool vector_index_check(struct slice index, struct slice embeddings, struct error *err)
 {
     struct slice path = text_of(index, SLICE("path"));
@@ -189,7 +209,8 @@ static bool vectors_check(struct slice body, const struct definition_fields *bef
     if (indexes.data) {
         document_iter_init(&iter, indexes);
         while (document_iter_next(&iter))
-            if (!vector_index_check(iter.value.document, embeddings, err))
+            if (!vector_index_check(iter.value.document, embeddings, err) ||
+                (!before && !vector_options_check(iter.value.document, err)))
                 return false;
     }
     if (before && !indexes_same(indexing, object_of(before->document, SLICE("indexingPolicy"))))

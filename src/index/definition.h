@@ -93,7 +93,8 @@ struct index_text {
 /* Of an index of vectors: what they are, and what is kept of them. */
 struct index_vector {
     struct search_vectors vectors;
-    unsigned bits; /* of the code for each dimension; 0: the vectors themselves */
+    unsigned bits;       /* of the code for each dimension; 0: the vectors themselves */
+    uint32_t graph_list; /* searched by a graph that is built with such a list; 0: by no graph */
 };
 
 struct index_definition {

@@ -5,6 +5,7 @@
  * checked where those are known. */
 #include "document/bson.h"
 #include "index/policy_private.h"
+#include "search/graph.h"
 
 #include <math.h>
 
@@ -318,8 +319,8 @@ static bool vector_parse(const struct document_value *index, struct arena *arena
                          struct index_vector_listed *ret_listed, struct error *err)
 {
     static const char *const known[] = {"flat", "quantizedFlat", "diskANN"};
-    struct document_value type, path, bytes;
-    int64_t size = 0;
+    struct document_value type, path, number;
+    int64_t size = 0, list = SEARCH_GRAPH_LIST_DEFAULT;
 
     if (!member_path(index, DOCUMENT_PATH_KEY, "vectorIndexes", arena, &ret_listed->path, err))
         return false;
@@ -329,15 +330,20 @@ static bool vector_parse(const struct document_value *index, struct arena *arena
         return error_set(err, ERROR_BAD_REQUEST, "Index Type::%.*s is invalid",
                          (int)MIN(type.text.len, (size_t)60), (const char *)type.text.data);
     if (!whole_within(index, SLICE("quantizationByteSize"), 1, 512, err) ||
-        !whole_within(index, SLICE("indexingSearchListSize"), 10, 500, err) ||
+        !whole_within(index, SLICE("indexingSearchListSize"), SEARCH_GRAPH_LIST_MIN,
+                      SEARCH_GRAPH_LIST_MAX, err) ||
         !shard_key_check(index, arena, err))
         return false;
     if (member(index, SLICE("path"), DOCUMENT_STRING, &path))
         ret_listed->text = path.text;
-    if (document_find(index->document, SLICE("quantizationByteSize"), &bytes))
-        (void)document_to_int64(&bytes, &size);
+    if (document_find(index->document, SLICE("quantizationByteSize"), &number))
+        (void)document_to_int64(&number, &size);
+    if (document_find(index->document, SLICE("indexingSearchListSize"), &number))
+        (void)document_to_int64(&number, &list);
     ret_listed->flat = slice_equal(type.text, SLICE("flat"));
     ret_listed->code_bytes = (uint32_t)size;
+    if (slice_equal(type.text, SLICE("diskANN")))
+        ret_listed->graph_list = (uint32_t)list;
     return true;
 }
 

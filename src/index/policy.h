@@ -84,6 +84,11 @@ size_t index_vector_size(const struct index_vector *vector);
 bool index_vector_distance(const struct index_vector *vector, const struct search_asked *asked,
                            struct slice value, double *ret_distance);
 
+/* The value of the entry that an item has in an index of vectors, as it stands behind the prefix:
+ * appended to the buffer. False: it has none. */
+bool index_vector_value(const struct index_definition *definition, struct slice item,
+                        struct buf *to);
+
 /* Of an entry whose value is no value in an order but bytes: so many, their length first. False:
  * that is not all there. */
 bool index_vector_length(struct slice bytes, size_t *ret_length);

@@ -95,6 +95,7 @@ struct index_vector_listed {
     struct document_path path;
     bool flat;
     uint32_t code_bytes; /* at most; 0: not said */
+    uint32_t graph_list; /* 0: it has no graph */
 };
 
 struct index_policy {

@@ -79,29 +79,55 @@ static void flat_put(const float *elements, const struct index_vector *vector, u
     search_vector_store(elements, dimensions, vector->vectors.type, to + FLAT_HEAD);
 }
 
+/* What stands behind the prefix. */
+static void value_append(const float *elements, const struct index_vector *vector, struct buf *to)
+{
+    uint8_t bytes[FLAT_HEAD + SEARCH_DIMENSIONS_MAX * sizeof(float)], head[LENGTH_SIZE];
+    size_t size = index_vector_size(vector);
+
+    assert(size <= sizeof bytes && size <= UINT16_MAX);
+    if (vector->bits)
+        search_code_make(elements, vector->vectors.dimensions, vector->bits, bytes);
+    else
+        flat_put(elements, vector, bytes);
+    bytes_put_be16(head, (uint16_t)size);
+    buf_append(to, head, sizeof head);
+    buf_append(to, bytes, size);
+}
+
 static void vector_put(struct index_walk *w, const struct document_value *value)
 {
     const struct index_vector *vector = w->definition->vector;
-    size_t size = index_vector_size(vector), begin;
     float elements[SEARCH_DIMENSIONS_MAX];
-    uint8_t bytes[FLAT_HEAD + SEARCH_DIMENSIONS_MAX * sizeof(float)], head[LENGTH_SIZE];
     uint32_t dimensions;
+    size_t begin;
 
     index_walk_work(w, index_value_work(value));
     if (w->full || !search_vector_read(value, &vector->vectors, elements, &dimensions))
         return;
     index_walk_work(w, dimensions);
-    assert(size <= sizeof bytes && size <= UINT16_MAX);
-    if (vector->bits)
-        search_code_make(elements, dimensions, vector->bits, bytes);
-    else
-        flat_put(elements, vector, bytes);
-    bytes_put_be16(head, (uint16_t)size);
-    begin = index_walk_begin(w, PREFIX_ROOM + sizeof head + size);
+    begin = index_walk_begin(w, PREFIX_ROOM + LENGTH_SIZE + index_vector_size(vector));
     buf_append_slice(&w->out, w->definition->prefix);
-    buf_append(&w->out, head, sizeof head);
-    buf_append(&w->out, bytes, size);
+    value_append(elements, vector, &w->out);
     index_walk_end(w, begin);
+}
+
+bool index_vector_value(const struct index_definition *definition, struct slice item,
+                        struct buf *to)
+{
+    const struct document_path *path = &definition->parts[0].path;
+    struct document_value value = document_object(item);
+    float elements[SEARCH_DIMENSIONS_MAX];
+    uint32_t dimensions;
+
+    for (size_t i = 0; i < path->count; i++)
+        if (value.type != DOCUMENT_OBJECT ||
+            !document_find(value.document, path->segments[i].name, &value))
+            return false;
+    if (!search_vector_read(&value, &definition->vector->vectors, elements, &dimensions))
+        return false;
+    value_append(elements, definition->vector, to);
+    return true;
 }
 
 static bool vector_entries(const struct index_definition *definition, struct slice item,
@@ -193,6 +219,7 @@ static const struct index_definition *definition_of(const struct index_vector_li
         vector->bits = listed->code_bytes
                            ? search_code_bits(vectors->dimensions, listed->code_bytes)
                            : SEARCH_CODE_BITS_DEFAULT;
+    vector->graph_list = listed->graph_list;
     part->path = listed->path;
     *definition = (struct index_definition){.format = INDEX_FORMAT_POLICY,
                                             .kind = &index_kind_vector,

@@ -183,6 +183,46 @@ static bool records_read(struct reading *r, struct engine_iterator *iterator, st
     }
 }
 
+bool feed_written(const struct item_scope *scope, struct engine_snapshot *snapshot,
+                  uint64_t after_lsn, size_t max, struct arena *arena,
+                  struct feed_record **ret_records, size_t *ret_count, bool *ret_more,
+                  struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    struct feed_record *records = NULL;
+    size_t count = 0, capacity = 0;
+
+    if (!engine_iterator_new(scope->engine, snapshot, scope->partition,
+                             records_after(after_lsn, arena), false, ENGINE_READ_ANY, &iterator,
+                             err))
+        return false;
+    for (*ret_more = false;; count++) {
+        struct engine_entry entry;
+
+        if (!engine_iterator_next(iterator, &entry, err))
+            return false;
+        *ret_more = entry.found == ENGINE_FOUND && count == max;
+        if (entry.found != ENGINE_FOUND || *ret_more)
+            break;
+        if (count == capacity) {
+            struct feed_record *bigger =
+                ARENA_ARRAY(arena, struct feed_record, capacity ? capacity * 2 : 16);
+
+            if (count)
+                memcpy(bigger, records, count * sizeof *bigger);
+            records = bigger;
+            capacity = capacity ? capacity * 2 : 16;
+        }
+        if (!feed_record_decode(entry.key, entry.value, &records[count], err))
+            return false;
+        records[count].key = arena_copy(arena, records[count].key);
+        records[count].image = SLICE_NONE;
+    }
+    *ret_records = records;
+    *ret_count = count;
+    return true;
+}
+
 /* 0: there is none. */
 static bool mark_read(const struct item_scope *scope, struct engine_snapshot *snapshot,
                       enum feed_mark which, struct arena *arena, uint64_t *ret_lsn,

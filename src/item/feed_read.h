@@ -47,6 +47,15 @@ struct feed_page {
 NODISCARD bool feed_read(const struct item_scope *scope, const struct feed_request *request,
                          struct arena *arena, struct feed_page *ret_page, struct error *err);
 
+/* What was written behind an LSN, as a snapshot sees it: records in their order, without images, in
+ * the arena; of an item that was written several times perhaps several, and of one that is gone
+ * perhaps none. *ret_more: there are more than max; of a count of those that are given nothing can
+ * be said then. For whoever keeps something that was made of the items at that LSN. */
+NODISCARD bool feed_written(const struct item_scope *scope, struct engine_snapshot *snapshot,
+                            uint64_t after_lsn, size_t max, struct arena *arena,
+                            struct feed_record **ret_records, size_t *ret_count, bool *ret_more,
+                            struct error *err);
+
 /* The LSN to read on from for changes after a time: the last one not later than it. */
 NODISCARD bool feed_lsn_at(const struct item_scope *scope, int64_t wall_ms, uint64_t *ret_lsn,
                            struct error *err);

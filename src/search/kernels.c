@@ -12,6 +12,10 @@
 
 #include "base/bytes.h"
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 enum { LANES = 16, BLOCK = 64 };
 
 typedef float lanes __attribute__((vector_size(64)));
@@ -22,6 +26,7 @@ typedef int8_t bytes_signed __attribute__((vector_size(16)));
 typedef uint8_t bytes_plain __attribute__((vector_size(16)));
 typedef uint16_t shorts __attribute__((vector_size(32)));
 typedef int16_t shorts_signed __attribute__((vector_size(32)));
+typedef uint16_t words __attribute__((vector_size(64)));
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -116,6 +121,101 @@ ALWAYS double lanes_sum(const lanes *sums)
         return lanes_sum(sums);                                                                    \
     }
 
+ALWAYS void words_load(const uint8_t *from, words *to)
+{
+    memcpy(to, from, sizeof *to);
+}
+
+/* Adds up products of neighbours, two in each sum of 32 bits. Numbers are below 256. */
+ALWAYS void plain_pairs(const words *a, const words *b, naturals *sums)
+{
+    words products = *a * *b;
+    naturals pairs;
+
+    memcpy(&pairs, &products, sizeof pairs);
+    *sums += (pairs & 0xFFFF) + (pairs >> 16);
+}
+
+#ifdef __x86_64__
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+
+/* What has an instruction of its own, which compilers do not find. */
+ALWAYS AVX2 void avx2_pairs(const words *a, const words *b, naturals *sums)
+{
+    __m256i x[2], y[2], z[2];
+
+    memcpy(x, a, sizeof x);
+    memcpy(y, b, sizeof y);
+    memcpy(z, sums, sizeof z);
+    for (int i = 0; i < 2; i++)
+        z[i] = _mm256_add_epi32(z[i], _mm256_madd_epi16(x[i], y[i]));
+    memcpy(sums, z, sizeof z);
+}
+
+ALWAYS AVX512 void avx512_pairs(const words *a, const words *b, naturals *sums)
+{
+    __m512i x, y, z;
+
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    memcpy(&z, sums, sizeof z);
+    z = _mm512_add_epi32(z, _mm512_madd_epi16(x, y));
+    memcpy(sums, &z, sizeof z);
+}
+#endif
+
+/* 64 bytes of the code at a time: their even ones, then their odd ones. Of fewer bits than 8 the
+ * same for each plane. What is left over is filled up with zeroes. */
+#define CODES(isa, target)                                                                         \
+    ALWAYS target void isa##_codes_add(const uint8_t *plane, const uint8_t *code, unsigned shift,  \
+                                       unsigned bits, naturals *sums)                              \
+    {                                                                                              \
+        words a, b, low_a, low_b;                                                                  \
+                                                                                                   \
+        words_load(plane, &a);                                                                     \
+        words_load(code, &b);                                                                      \
+        if (bits < 8)                                                                              \
+            b = b >> (uint16_t)shift & (uint16_t)(((1u << bits) - 1) * 0x101);                     \
+        low_a = a & 0xFF;                                                                          \
+        low_b = b & 0xFF;                                                                          \
+        a >>= 8;                                                                                   \
+        b >>= 8;                                                                                   \
+        isa##_pairs(&low_a, &low_b, &sums[0]);                                                     \
+        isa##_pairs(&a, &b, &sums[1]);                                                             \
+    }                                                                                              \
+                                                                                                   \
+    ALWAYS target void isa##_plane(const uint8_t *plane, const uint8_t *code, size_t bytes,        \
+                                   unsigned shift, unsigned bits, naturals *sums)                  \
+    {                                                                                              \
+        uint8_t plane_rest[BLOCK] = {0}, code_rest[BLOCK] = {0};                                   \
+                                                                                                   \
+        for (; bytes >= BLOCK; bytes -= BLOCK, plane += BLOCK, code += BLOCK)                      \
+            isa##_codes_add(plane, code, shift, bits, sums);                                       \
+        if (!bytes)                                                                                \
+            return;                                                                                \
+        memcpy(plane_rest, plane, bytes);                                                          \
+        memcpy(code_rest, code, bytes);                                                            \
+        isa##_codes_add(plane_rest, code_rest, shift, bits, sums);                                 \
+    }                                                                                              \
+                                                                                                   \
+    target static uint32_t isa##_codes(const uint8_t *planes, const uint8_t *code, size_t bytes,   \
+                                       unsigned bits)                                              \
+    {                                                                                              \
+        naturals sums[2] = {{0}};                                                                  \
+        uint32_t parts[LANES], total = 0;                                                          \
+                                                                                                   \
+        if (bits == 8)                                                                             \
+            isa##_plane(planes, code, bytes, 0, 8, sums);                                          \
+        for (unsigned shift = 0; bits < 8 && shift < 8; shift += bits, planes += bytes)            \
+            isa##_plane(planes, code, bytes, shift, bits, sums);                                   \
+        sums[0] += sums[1];                                                                        \
+        memcpy(parts, &sums[0], sizeof parts);                                                     \
+        for (int i = 0; i < LANES; i++)                                                            \
+            total += parts[i];                                                                     \
+        return total;                                                                              \
+    }
+
 #define PRODUCT a *= b
 #define DIFFERENCE a -= b, a *= a
 
@@ -128,16 +228,18 @@ ALWAYS double lanes_sum(const lanes *sums)
     SUM(isa##_square_float16, target, float16, 2, DIFFERENCE)                                      \
     SUM(isa##_square_int8, target, int8, 1, DIFFERENCE)                                            \
     SUM(isa##_square_uint8, target, uint8, 1, DIFFERENCE)                                          \
+    CODES(isa, target)                                                                             \
     static const struct search_kernels isa = {                                                     \
         label,                                                                                     \
         {isa##_dot_float32, isa##_dot_float16, isa##_dot_int8, isa##_dot_uint8},                   \
-        {isa##_square_float32, isa##_square_float16, isa##_square_int8, isa##_square_uint8}};
+        {isa##_square_float32, isa##_square_float16, isa##_square_int8, isa##_square_uint8},       \
+        isa##_codes};
 
 KERNELS(plain, "plain", )
 
 #ifdef __x86_64__
-KERNELS(avx2, "AVX2", __attribute__((target("avx2"))))
-KERNELS(avx512, "AVX-512", __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))))
+KERNELS(avx2, "AVX2", AVX2)
+KERNELS(avx512, "AVX-512", AVX512)
 
 static const struct search_kernels *const known[] = {&plain, &avx2, &avx512};
 

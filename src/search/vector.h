@@ -74,6 +74,10 @@ struct search_kernels {
     const char *name;
     double (*dot[SEARCH_VECTOR_TYPES])(const float *vector, const uint8_t *stored, size_t count);
     double (*square[SEARCH_VECTOR_TYPES])(const float *vector, const uint8_t *stored, size_t count);
+    /* Of products over a code (search/code.h, behind its head), of so many bits a number, and
+     * numbers of a byte each that are given in planes: first those for the lowest bits of each byte
+     * of the code, then those for the next ones. */
+    uint32_t (*codes)(const uint8_t *planes, const uint8_t *code, size_t bytes, unsigned bits);
 };
 
 /* The fastest that this processor has. */

@@ -255,6 +255,27 @@ static void workers_print(struct net_workers *workers, struct buf *out)
                    "Work refused, the queue being full.", m.refused);
 }
 
+static void vectors_print(const struct front_queries *queries, struct buf *out)
+{
+    struct query_graphs_state graphs;
+    size_t bytes;
+
+    front_queries_vectors(queries, &bytes, &graphs);
+    metrics_single(out, "orrery_query_vectors_bytes", "gauge",
+                   "Bytes of vectors that are kept for searches, with their graphs.", bytes);
+    metrics_single(out, "orrery_query_vector_graphs", "gauge", "Graphs of vectors that serve.",
+                   graphs.ready);
+    metrics_single(out, "orrery_query_vector_graphs_building", "gauge",
+                   "Graphs of vectors that are being built, or wait for it.", graphs.building);
+    metrics_single(out, "orrery_query_vector_graph_points", "gauge",
+                   "Vectors that are in a graph, those of graphs being built included.",
+                   graphs.points_in);
+    metrics_single(out, "orrery_query_vector_graph_points_wanted", "gauge",
+                   "Vectors that will be when all graphs are built.", graphs.points_all);
+    metrics_single(out, "orrery_query_vector_graphs_built_total", "counter",
+                   "Graphs of vectors that were built.", graphs.built_total);
+}
+
 static void queries_print(const struct front_queries *queries, struct buf *out)
 {
     struct front_plans_metrics plans;
@@ -274,6 +295,7 @@ static void queries_print(const struct front_queries *queries, struct buf *out)
                    "Bytes queries wrote to disk.", m.bytes_written);
     metrics_single(out, "orrery_query_spill_failures_total", "counter",
                    "Queries that could not write to disk as much as they wanted.", m.failures);
+    vectors_print(queries, out);
 }
 
 static void scripts_print(struct script_pool *scripts, struct buf *out)

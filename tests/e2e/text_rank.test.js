@@ -225,8 +225,11 @@ test('entries tell scores, hits and sums: texts are read where rows are made of 
   const has = (item, ...words) => words.every((word) => item.text.split(' ').includes(word));
   const both = items.filter((item) => has(item, 'k14', 'k9')).length;
   assert.ok(both > 0 && both < items.filter((item) => has(item, 'k9')).length);
-  const all = await actual(server, 'SELECT VALUE c.id FROM c WHERE FullTextContainsAll(c.text, "k14", @word)');
+  const all = await actual(server, 'SELECT c.n FROM c WHERE FullTextContainsAll(c.text, "k14", @word)');
   assert.deepEqual([all.itemsLoaded, all.itemsMatched], [both, both]);
+  // the id stands in the entry
+  const keys = await actual(server, 'SELECT VALUE c.id FROM c WHERE FullTextContainsAll(c.text, "k14", @word)');
+  assert.deepEqual([keys.itemsLoaded, keys.rows], [0, both]);
   const counted = await actual(server, 'SELECT VALUE COUNT(1) FROM c WHERE FullTextContainsAny(c.text, "k14", @word)');
   assert.equal(counted.itemsLoaded, 0);
   const best = await actual(server, 'SELECT TOP 5 c.id FROM c ORDER BY RANK FullTextScore(c.text, "k14", @word)');
@@ -239,6 +242,38 @@ test('entries tell scores, hits and sums: texts are read where rows are made of 
   const together = items.filter((item) => / k14 k9 /.test(` ${item.text} `)).length;
   const phrase = await actual(server, 'SELECT VALUE c.id FROM c WHERE FullTextContains(c.text, "k14 k9")');
   assert.deepEqual([phrase.itemsLoaded, phrase.itemsMatched], [both, together]);
+});
+
+test('entries that are kept in memory give the same rows for the same charge, and a write makes them useless', async (t) => {
+  const { database } = await started(t);
+  const items = makeItems(200);
+  const { container } = await database.containers.create({ id: 'texts', partitionKey: '/pk', throughput: 80_000, fullTextPolicy, indexingPolicy: indexed });
+  await fill(container, items);
+  const filters = ['FullTextContains(c.text, @word)', 'FullTextContainsAll(c.text, "k14", @word)', 'FullTextContainsAll(c.text, "k28", "k0", "k1")',
+    'FullTextContainsAny(c.text, "k28", "k25", @word)', 'FullTextContains(c.text, "k1 k2")'];
+  const matches = [(has) => has('k9'), (has) => has('k14') && has('k9'), (has) => has('k28') && has('k0') && has('k1'),
+    (has) => has('k28') || has('k25') || has('k9'), (has, text) => / k1 k2 /.test(` ${text} `)];
+  const check = async () => {
+    for (const [i, filter] of filters.entries()) {
+      const expected = items.filter((item) => matches[i]((word) => item.text.split(' ').includes(word), item.text)).map((item) => item.id).sort();
+      const charges = new Set();
+      for (let times = 0; times < 3; times++) { // walked, put into memory, found there
+        const { resources, requestCharge } = await container.items.query(spec(`SELECT VALUE c.id FROM c WHERE ${filter}`)).fetchAll();
+        assert.deepEqual(resources.sort(), expected, filter);
+        charges.add(requestCharge.toFixed(2));
+      }
+      assert.equal(charges.size, 1, `${filter}: ${[...charges]}`);
+      const pages = await container.items.query(spec(`SELECT VALUE c.id FROM c WHERE ${filter}`), { maxItemCount: 7 }).fetchAll();
+      assert.deepEqual(pages.resources.sort(), expected, filter);
+    }
+    assertRanked(await ids(container, ranked), scores(items, 'text', ['k20', 'k9']), 12);
+  };
+  await check();
+  for (const [i, text] of ['k9 k14', 'k28 k25 k1 k2', 'k0'].entries()) {
+    items[i].text = text;
+    await container.item(items[i].id, items[i].pk).replace(items[i]);
+    await check();
+  }
 });
 
 test('items that expire and texts of very many words are ranked as by their texts', async (t) => {

@@ -230,13 +230,15 @@ test('a search reads vectors, not items; a filter that refuses most of the best 
   assert.deepEqual(indexedAnswer.Documents, order.slice(0, 5));
   assert.equal(indexedAnswer._explain.access.kind, 'index', JSON.stringify(indexedAnswer._explain));
   assert.match(JSON.stringify(indexedAnswer._explain.access), /vectors of \/v/);
-  assert.equal(indexedAnswer._explain.actual.itemsLoaded, 50);
+  assert.equal(indexedAnswer._explain.actual.itemsLoaded, 15);
   const brute = await explained('SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, true)');
   assert.deepEqual(brute.Documents, order.slice(0, 5));
   assert.equal(brute._explain.access.kind, 'scan');
   assert.equal(brute._explain.actual.itemsLoaded, 600);
   const one = await explained('SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, false, {"searchListSizeMultiplier": 1})');
   assert.equal(one._explain.actual.itemsLoaded, 5);
+  const twenty = await explained('SELECT TOP 5 VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, false, {"quantizedVectorListMultiplier": 20})');
+  assert.equal(twenty._explain.actual.itemsLoaded, 100);
   // no index knows the ends of texts: the best are read on and on
   const far = await explained('SELECT TOP 5 VALUE c.id FROM c WHERE ENDSWITH(c.text, "ar") AND NOT ENDSWITH(c.text, "ear") ORDER BY VectorDistance(c.v, @v)');
   assert.deepEqual(far.Documents, order.slice(450, 455));

@@ -1,6 +1,5 @@
 #include "front/kit/queries.h"
 
-#include "query/run/blocks.h"
 #include "query/run/lists.h"
 
 #include <stdatomic.h>
@@ -93,6 +92,14 @@ void front_queries_metrics(const struct front_queries *queries,
                            struct query_spill_metrics *ret_metrics)
 {
     query_spill_metrics(queries->spill, ret_metrics);
+}
+
+void front_queries_vectors(const struct front_queries *queries, size_t *ret_bytes,
+                           struct query_graphs_state *ret_graphs)
+{
+    *ret_bytes = query_blocks_bytes(queries->blocks);
+    *ret_graphs = (struct query_graphs_state){0};
+    query_blocks_graphs(queries->blocks, 0, 0, SLICE_NONE, ret_graphs);
 }
 
 void front_query_observe(struct observed *observed, const struct query_metrics *metrics)

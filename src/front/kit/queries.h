@@ -5,6 +5,7 @@
 #include "front/fan_out.h"
 #include "front/kit/call.h"
 #include "front/kit/plans.h"
+#include "query/run/blocks.h"
 #include "query/spool/cache.h"
 #include "query/spool/spill.h"
 
@@ -45,6 +46,10 @@ struct front_plans *front_queries_plans(const struct front_queries *queries); /*
 /* What queries have spilled. */
 void front_queries_metrics(const struct front_queries *queries,
                            struct query_spill_metrics *ret_metrics);
+
+/* The vectors that are in memory, and their graphs. */
+void front_queries_vectors(const struct front_queries *queries, size_t *ret_bytes,
+                           struct query_graphs_state *ret_graphs);
 
 /* What a page took, for those who are told of the request. */
 void front_query_observe(struct observed *observed, const struct query_metrics *metrics);

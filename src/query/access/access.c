@@ -468,7 +468,7 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
     if (access->kind == QUERY_ACCESS_POINT)
         return true;
     if (!order_find(c, wish, use, &backwards, &found) ||
-        !best_find(c, !found || others_help(c, use), &best))
+        !best_find(c, found ? others_help(c, use) : c->uses.count > 1, &best))
         return false;
     if (found &&
         !(best && best->estimate < QUERY_ESTIMATE_MAX && (best->conjuncts & ~use->conjuncts))) {

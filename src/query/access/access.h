@@ -52,7 +52,10 @@ struct query_nearest {
     struct search_asked asked;
     const struct index_vector *index;
     uint64_t wanted; /* rows of a span, after which no other can be among those of the plan */
+    uint64_t first;  /* entries that are tried before it is seen whether they make as many rows */
+    uint64_t list;   /* candidates that a graph looks for, if the index has one; 0: no graph */
     bool filtered;   /* not every entry makes a row */
+    const struct index_definition *definition; /* of the index */
 };
 
 /* The order by a score that the entries of a full-text index tell. */

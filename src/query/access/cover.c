@@ -105,6 +105,17 @@ bool query_cover_holds(const struct query_cover *cover, const struct query_plan 
            (!plan->query.filter || access->exact) && space->definition->default_ttl == 0;
 }
 
+bool query_cover_is_key(const struct query_cover *cover, const struct query_access *access,
+                        const struct item_space *space)
+{
+    const struct document_names *names = definition_names_of(space->definition);
+
+    return cover->possible && access->kind == QUERY_ACCESS_INDEX && access->index->terms &&
+           access->exact && cover->path.count == 1 && names->identity_order == DOCUMENT_ORDER_SQL &&
+           slice_equal(cover->path.segments[0].name, names->identity) &&
+           space->definition->default_ttl == 0;
+}
+
 bool query_cover_item(const struct query_cover *cover, enum document_order entries,
                       struct slice key, struct arena *arena, struct slice *ret_document,
                       struct error *err)

@@ -26,6 +26,10 @@ struct query_cover query_cover_find(const struct query_plan *plan, struct arena 
 bool query_cover_holds(const struct query_cover *cover, const struct query_plan *plan,
                        const struct query_access *access, const struct item_space *space);
 
+/* Does the entry of a full-text index, with the id that stands in the key of its item? */
+bool query_cover_is_key(const struct query_cover *cover, const struct query_access *access,
+                        const struct item_space *space);
+
 /* An item with nothing but the value of an entry at the path; key as the index has it, whole, in
  * the order of its entries. In the arena. ERROR_STORE_CORRUPT. */
 NODISCARD bool query_cover_item(const struct query_cover *cover, enum document_order entries,

@@ -25,8 +25,10 @@ enum query_vector_argument {
     QUERY_VECTOR_KIND, /* search_vectors_pack */
     QUERY_VECTOR_FIRST,
     QUERY_VECTOR_SECOND,
-    QUERY_VECTOR_BRUTE,      /* true: by no index */
-    QUERY_VECTOR_MULTIPLIER, /* of the list that a search of an index keeps */
+    QUERY_VECTOR_BRUTE, /* true: by no index */
+    QUERY_VECTOR_LIST,  /* times as many candidates as rows that a graph looks for; 0: not said */
+    QUERY_VECTOR_COMPARED, /* times as many that are compared by their items; 0: not said */
+    QUERY_VECTOR_PRIORITY, /* of a filter, in thousandths */
     QUERY_VECTOR_ARGUMENTS
 };
 

@@ -4,21 +4,23 @@
  *                  filter is settled by it, and how many entries were counted in advance: in the
  *                  first partition, up to 256; of a union: the same of each of its members; the
  *                  ranges as bytes, and of a definition besides the policy its name and where
- * arrays are operator     stream, aggregate, group, distinct or sort; ordered: the index gave the
- * order partitions   read from for this page, of how many actual       entries walked, items
- * loaded, items the filter accepted, rows given, bytes spilled to disk charge       in RU: all of
- * it, and what partitions, index, items and output make of it advice       indexes that would have
- * helped: their kind (single, order, composite), path or paths, how many of the items loaded they
- * would have spared, what the page would have cost and saved in RU, and all of it in words. At
- * best: as if the index led to just the items that the whole filter accepts, or that gave a row.
- *     pushed       the same query as stages: those of a chain that run here, in the partitions
- *     kept, stages of a plan with further stages (query/stage/figures.c): nothing was read, for the
- *                  rows were kept since the page before; what each stage did: rows in and out, ms,
- *                  bytes spilled; of lookups and unions the container, items loaded and entries
- *                  walked there and their charge; of facets the same for their chains; keep: where
- * rows wait for the next page. The figures above are then of the whole. */
+ * arrays are graphs       of an index of vectors: ready and being built, points in them and to be,
+ *                  and changes that are looked at besides operator     stream, aggregate, group,
+ * distinct or sort; ordered: the index gave the order partitions   read from for this page, of how
+ * many actual       entries walked, items loaded, items the filter accepted, rows given, bytes
+ * spilled to disk charge       in RU: all of it, and what partitions, index, items and output make
+ * of it advice       indexes that would have helped: their kind (single, order, composite), path or
+ * paths, how many of the items loaded they would have spared, what the page would have cost and
+ * saved in RU, and all of it in words. At best: as if the index led to just the items that the
+ * whole filter accepts, or that gave a row. pushed       the same query as stages: those of a chain
+ * that run here, in the partitions kept, stages of a plan with further stages
+ * (query/stage/figures.c): nothing was read, for the rows were kept since the page before; what
+ * each stage did: rows in and out, ms, bytes spilled; of lookups and unions the container, items
+ * loaded and entries walked there and their charge; of facets the same for their chains; keep:
+ * where rows wait for the next page. The figures above are then of the whole. */
 #include "query/run/run_private.h"
 
+#include "query/run/blocks.h"
 #include "query/stage/chain.h"
 
 enum { BOUNDS_SHOWN_MAX = 64 };
@@ -106,6 +108,28 @@ static void put_index(struct buf *buf, struct slice key, const struct query_inde
             put_index(buf, document_index_key((uint32_t)i, text), &use->members[i]);
         document_end(buf, list);
     }
+    document_end(buf, begin);
+}
+
+/* How far the graphs of an index of vectors are, in all partitions. */
+static void put_graphs(struct buf *buf, const struct query_run_state *run)
+{
+    const struct query_index_use *use = run->access.index;
+    struct query_graphs_state state = {0};
+    const struct partition_span *spans;
+    size_t count, begin;
+
+    if (!use || !use->nearest || !use->nearest->index->graph_list || !run->request->blocks)
+        return;
+    spans = partition_map_spans(run->request->space->map, &count);
+    for (size_t i = 0; i < count; i++)
+        query_blocks_graphs(run->request->blocks, spans[i].node, spans[i].id, use->prefix, &state);
+    begin = document_append_object_begin(buf, SLICE("graphs"));
+    document_append_int64(buf, SLICE("ready"), (int64_t)state.ready);
+    document_append_int64(buf, SLICE("building"), (int64_t)state.building);
+    document_append_int64(buf, SLICE("pointsIn"), (int64_t)state.points_in);
+    document_append_int64(buf, SLICE("points"), (int64_t)state.points_all);
+    document_append_int64(buf, SLICE("changes"), (int64_t)state.changes);
     document_end(buf, begin);
 }
 
@@ -312,7 +336,8 @@ struct slice query_explain(const struct query_run_state *run, const struct query
 
     buf_init(&buf, BUF_DEFAULT_MAX);
     begin = document_begin(&buf);
-    put_access(&buf, &run->access, run->covered);
+    put_access(&buf, &run->access, run->covered || run->keyed);
+    put_graphs(&buf, run);
     put_text(&buf, SLICE("operator"), mode_name(run->mode));
     partitions = document_append_object_begin(&buf, SLICE("partitions"));
     document_append_int64(&buf, SLICE("read"), page->metrics.partitions);

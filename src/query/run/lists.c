@@ -31,6 +31,7 @@ struct query_list {
     uint64_t hash;
     struct query_list *chained, *newer, *older;
     bool is_long;
+    struct query_list_sum sum;
     size_t count, capacity;
     struct posting *postings; /* owned */
     uint8_t *keys;            /* owned */
@@ -191,6 +192,16 @@ bool query_list_is_long(const struct query_list *list)
     return list->is_long;
 }
 
+void query_list_set_sum(struct query_list *list, struct query_list_sum sum)
+{
+    list->sum = sum;
+}
+
+struct query_list_sum query_list_sum(const struct query_list *list)
+{
+    return list->sum;
+}
+
 size_t query_list_count(const struct query_list *list)
 {
     return list->count;
@@ -218,8 +229,7 @@ static struct slice bytes_copy(struct slice bytes)
     return slice_of(copy, bytes.len);
 }
 
-struct query_list *query_list_begin(struct query_lists *lists UNUSED,
-                                    const struct query_list_key *key)
+struct query_list *query_list_begin(const struct query_list_key *key)
 {
     struct query_list *list = MEMORY_NEW(struct query_list);
 

@@ -33,7 +33,7 @@ void query_list_unref(struct query_list *list); /* NULL is fine */
 CLEANUP_FN(struct query_list *, query_list_unref)
 
 /* Begins one. */
-struct query_list *query_list_begin(struct query_lists *lists, const struct query_list_key *key);
+struct query_list *query_list_begin(const struct query_list_key *key);
 
 /* Adds the next entry. False: there are too many; the list is empty from then on and says that it
  * is long, which saves others trying. */
@@ -41,6 +41,14 @@ bool query_list_add(struct query_list *list, const struct cursor_hit *hit);
 
 /* It is whole: others may find it. The caller still has its reference. */
 void query_lists_put(struct query_lists *lists, struct query_list *list);
+
+/* Instead of entries: what adds up of a whole index, and of how many counters. */
+struct query_list_sum {
+    int64_t words;
+    uint64_t counters;
+};
+void query_list_set_sum(struct query_list *list, struct query_list_sum sum); /* before it is put */
+struct query_list_sum query_list_sum(const struct query_list *list);
 
 bool query_list_is_long(const struct query_list *list);
 size_t query_list_count(const struct query_list *list);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_FILTERED = 4 }; /* times as many as wanted, where not all make a row */
+enum { GONE_SHARE = 4, GONE_LEAST = 8 }; /* entries more, where some lead to nothing */
 
 struct near {
     double distance;
@@ -23,6 +23,10 @@ struct query_near {
     bool left;      /* the walk passed over entries that are not in the list */
     bool given;     /* last is the worst of those that were given */
     struct near last;
+    bool gone;        /* entries may lead to nothing */
+    bool picked;      /* the present walk has some of the entries alone */
+    uint64_t *passed; /* numbers of those that were picked and given, sorted; owned */
+    size_t passed_count;
 };
 
 struct query_near *query_near_new(const struct query_nearest *nearest)
@@ -46,6 +50,7 @@ void query_near_free(struct query_near *near)
         return;
     list_clear(near);
     memory_free(near->list);
+    memory_free(near->passed);
     memory_free(near);
 }
 
@@ -59,6 +64,49 @@ static int near_order(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
+void query_near_expect_gone(struct query_near *near)
+{
+    assert(!near->walks);
+    near->gone = true;
+}
+
+void query_near_pick(struct query_near *near)
+{
+    near->picked = true;
+    near->left = true;
+}
+
+size_t query_near_capacity(const struct query_near *near)
+{
+    return near->capacity;
+}
+
+static int numbers_order(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* What a graph has missed may be better than what it has found: so those that were given are known
+ * by their numbers, where walks of all entries need no more than the last of them. */
+static void picked_pass(struct query_near *near)
+{
+    near->passed = memory_alloc(memory_array_size(near->count + 1, sizeof *near->passed));
+    near->passed_count = near->count;
+    for (size_t i = 0; i < near->count; i++)
+        near->passed[i] = near->list[i].number;
+    qsort(near->passed, near->passed_count, sizeof *near->passed, numbers_order);
+    near->picked = false;
+}
+
+static bool was_given(const struct query_near *near, const struct near *entry)
+{
+    return (near->given && near_order(entry, &near->last) <= 0) ||
+           (near->passed_count && bsearch(&entry->number, near->passed, near->passed_count,
+                                          sizeof *near->passed, numbers_order));
+}
+
 bool query_near_streams(const struct query_near *near)
 {
     return near->walks > 2;
@@ -67,12 +115,16 @@ bool query_near_streams(const struct query_near *near)
 bool query_near_wants_walk(struct query_near *near, uint64_t taken)
 {
     const struct query_nearest *nearest = near->nearest;
-    uint64_t first = nearest->wanted * (nearest->filtered ? FIRST_FILTERED : 1);
+    uint64_t first = nearest->first;
 
+    if (near->gone)
+        first += first / GONE_SHARE + GONE_LEAST;
     assert(near->at == near->count);
     if (near->walks && (!near->left || taken >= nearest->wanted || query_near_streams(near)))
         return false;
-    if (near->count) {
+    if (near->picked) {
+        picked_pass(near);
+    } else if (near->count) {
         near->last = near->list[near->count - 1];
         near->last.key = SLICE_NONE;
         near->given = true;
@@ -133,7 +185,7 @@ void query_near_take(struct query_near *near, const struct cursor_hit *hit, bool
     if (!index_vector_distance(near->nearest->index, &near->nearest->asked, hit->value,
                                &entry.distance))
         return;
-    if (near->given && near_order(&entry, &near->last) <= 0)
+    if (was_given(near, &entry))
         return;
     if (query_near_streams(near)) {
         *ret_now = true;

@@ -16,6 +16,17 @@ struct query_near; /* opaque, owned */
 struct query_near *query_near_new(const struct query_nearest *nearest);
 void query_near_free(struct query_near *near); /* NULL is fine */
 
+/* Some of the entries that are given lead to nothing, for they are not of now: a few more are kept.
+ * Before the first walk. */
+void query_near_expect_gone(struct query_near *near);
+
+/* The present walk is no walk of all entries, but of some that a graph has found: the next one goes
+ * through all others, whichever they are. */
+void query_near_pick(struct query_near *near);
+
+/* How many entries the present walk keeps. */
+size_t query_near_capacity(const struct query_near *near);
+
 /* Is another walk of the entries wanted? taken: rows that were made of those given so far. Called
  * where query_near_next has no other. */
 bool query_near_wants_walk(struct query_near *near, uint64_t taken);

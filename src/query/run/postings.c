@@ -45,7 +45,7 @@ static bool kept_make(const struct view *view, const struct cursor_request *requ
                       const struct query_list_key *key, struct query_lists *lists,
                       struct query_list **ret_list, struct error *err)
 {
-    CLEANUP(query_list_unref) struct query_list *list = query_list_begin(lists, key);
+    CLEANUP(query_list_unref) struct query_list *list = query_list_begin(key);
     CLEANUP(cursor_free) struct cursor *cursor = NULL;
     struct cursor_hit hit;
     bool more;

@@ -784,6 +784,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
     if (!run->request->continuation.len && !run->request->is_short)
         indexes_tell(run);
     run->covered = query_cover_holds(&run->cover, run->plan, &run->access, run->request->space);
+    run->keyed = query_cover_is_key(&run->cover, &run->access, run->request->space);
     if (run->covered && run->cover.counts_missing && run->plan->query.filter == NULL &&
         !query_hits_count(&run->spans, &run->access, &known, &run->items_count, err))
         return false;
@@ -850,7 +851,7 @@ static void feed_open(struct query_run_state *run)
     options.whole = !query_order_is_cut(run->plan);
     if (streams || run->mode == QUERY_MODE_AGGREGATE)
         options.resumed = false;
-    if (run->covered)
+    if (run->covered || run->keyed)
         options.load = false;
     if (only_counts(run))
         options.load = run->request->space->definition->default_ttl != 0;

@@ -7,7 +7,12 @@
  * a few items. */
 #include "query/run/run_private.h"
 
-enum { PARTS_MAX = 64, ITEMS_MIN = 2000, ITEMS_MAX = 1000000 };
+enum {
+    PARTS_MAX = 64,
+    ITEMS_MIN = 2000,
+    ITEMS_MIN_TERMS = 200000, /* where entries of terms lead to a few of them */
+    ITEMS_MAX = 1000000
+};
 
 struct part {
     struct query_run_state run;
@@ -49,7 +54,9 @@ bool query_parallel_wanted(struct query_run_state *run, bool *ret_wanted, struct
         return true;
     if (!query_targets_count(run, ITEMS_MAX, &items, err))
         return false;
-    *ret_wanted = items >= ITEMS_MIN && items <= ITEMS_MAX;
+    *ret_wanted =
+        items >= (run->access.index && run->access.index->terms ? ITEMS_MIN_TERMS : ITEMS_MIN) &&
+        items <= ITEMS_MAX;
     return true;
 }
 

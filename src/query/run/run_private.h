@@ -30,6 +30,7 @@ struct query_run_state {
     struct query_order_rules rules;
     struct query_cover cover;
     bool covered;         /* hits are not loaded: entries stand for items */
+    bool keyed;           /* nor loaded: keys of items tell all that the plan reads */
     uint64_t items_count; /* of the targets, where cover.counts_missing */
     bool feed_loads;      /* options of the feed, for the feeds of parts */
     enum query_hits_runs feed_runs;

@@ -62,6 +62,18 @@ static bool cover_bind(struct query_run_state *run, struct query_hit *hit, struc
                             &hit->item.document, err);
 }
 
+/* What the key of a hit says of its item. */
+static bool key_bind(struct query_run_state *run, struct query_hit *hit, struct error *err)
+{
+    const struct item_space *space = run->request->space;
+    struct item_key_parts parts;
+
+    hit->item.header.number = hit->place.number;
+    return item_key_split(&space->definition->key, hit->item.key, &parts, err) &&
+           query_cover_item(&run->cover, definition_names_of(space->definition)->identity_order,
+                            parts.id, run->row_arena, &hit->item.document, err);
+}
+
 void query_row_bind_missing(struct query_run_state *run)
 {
     arena_reset(run->row_arena);
@@ -252,6 +264,8 @@ bool query_rows_take(struct query_run_state *run, query_row_taker taker, bool ma
         if (!run->repeated)
             arena_reset(run->row_arena);
         if (run->covered && !run->repeated && !cover_bind(run, &hit, err))
+            return false;
+        if (run->keyed && !hit.unsure && !key_bind(run, &hit, err))
             return false;
         if (hit.unsure && !hit.item.document.data &&
             !view_fetch(&run->spans.list[hit.span].view, &hit.item.key, 1, run->row_arena,

@@ -11,20 +11,16 @@
  * stands at the top of the heap several times in a row. The entries of one value have that order;
  * those of a range are gathered in the same way as ties are: the TIES_MAX lowest behind those that
  * were given, and if there are more, the range is walked again. */
-#include "query/run/stream.h"
+#include "query/run/stream_private.h"
 
 #include "base/heap.h"
-#include "query/run/blocks.h"
-#include "query/run/nearest.h"
 
 #include <stdlib.h>
 
 enum {
     STEPS_BEFORE_SEEK = 4,
     TIES_MAX = 1024,
-    TIES_PER_ENTRY = 32,         /* entries that are only put in order, for the price of one */
-    TIES_BETWEEN_LOOKS = 4096,   /* at clock and client */
-    NEAR_BYTES_PER_ENTRY = 1024, /* of vectors that are only compared, for the price of one */
+    TIES_PER_ENTRY = 32, /* entries that are only put in order, for the price of one */
 };
 
 /* --- Order ----------------------------------------------------------------------------------- */
@@ -58,8 +54,7 @@ static void ties_clear(struct query_stream *stream)
 void query_stream_free(struct query_stream *stream)
 {
     query_terms_free(stream);
-    query_near_free(stream->near);
-    query_block_unref(stream->block);
+    query_stream_near_done(stream);
     ties_clear(stream);
     memory_free(stream->ties);
     buf_done(&stream->tie_value);
@@ -280,7 +275,7 @@ static bool ties_read(const struct query_streaming *how, struct query_stream *st
     do {
         if (stream->ahead.number > number)
             tie_keep(stream, &stream->ahead);
-        if (++walked % TIES_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
+        if (++walked % QUERY_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
             return false;
         if (!ahead_next(stream, err))
             return false;
@@ -351,9 +346,6 @@ static bool tied_next(const struct query_streaming *how, struct query_stream *st
 
 /* --- Ranges of a union ----------------------------------------------------------------------- */
 
-static bool cursor_begin(const struct query_streaming *how, struct query_stream *stream,
-                         struct error *err);
-
 static struct query_place tie_place(const struct query_tie *tie)
 {
     return (struct query_place){.routing = slice_first(tie->key, tie->routing_len),
@@ -378,7 +370,7 @@ static bool gathered_read(const struct query_streaming *how, struct query_stream
             return false;
         if (!more)
             break;
-        if (++walked % TIES_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
+        if (++walked % QUERY_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
             return false;
         tie = tie_of(stream, &hit);
         place = tie_place(&tie);
@@ -404,7 +396,7 @@ static bool gathered_next(const struct query_streaming *how, struct query_stream
                 stream->has = false;
                 return true;
             }
-            if (stream->has && !cursor_begin(how, stream, err))
+            if (stream->has && !query_stream_rewind(how, stream, err))
                 return false;
             if (!gathered_read(how, stream, err))
                 return false;
@@ -424,134 +416,6 @@ static bool gathered_next(const struct query_streaming *how, struct query_stream
             &(struct cursor_hit){.routing = place.routing, .number = tie->number, .key = tie->key});
         return true;
     }
-}
-
-/* --- The most alike -------------------------------------------------------------------------- */
-
-/* Vectors are passed over for less than an entry costs that leads to an item. */
-static void near_charge(const struct query_streaming *how, struct query_stream *stream,
-                        uint64_t walked)
-{
-    stream->passed += walked * index_vector_size(stream->use->nearest->index);
-    how->spans->list[stream->span].cost.index_entries += stream->passed / NEAR_BYTES_PER_ENTRY;
-    stream->passed %= NEAR_BYTES_PER_ENTRY;
-}
-
-/* Entries of a whole span, without anything planned besides, may be in memory, or are kept there.
- */
-static bool block_open(const struct query_streaming *how, struct query_stream *stream,
-                       struct error *err)
-{
-    struct query_blocks *blocks = how->spans->request->blocks;
-    const struct query_span *span = &how->spans->list[stream->span];
-    struct query_block_key key = {.node = span->view.scope.node,
-                                  .partition = span->view.scope.partition,
-                                  .epoch = span->view.scope.epoch,
-                                  .prefix = stream->use->prefix};
-
-    if (!blocks || stream->block || span->view.planned || !span->view.snapshot ||
-        !slice_equal(stream->range.min, span->span->min) ||
-        !slice_equal(stream->range.max, span->span->max))
-        return true;
-    if (!view_lsn(&span->view, &key.lsn, err))
-        return false;
-    stream->block = query_blocks_find(blocks, &key);
-    stream->block_whole = stream->block != NULL;
-    if (!stream->block)
-        stream->block = query_block_begin(blocks, &key);
-    return true;
-}
-
-static bool near_begin(const struct query_streaming *how, struct query_stream *stream,
-                       struct error *err)
-{
-    if (!block_open(how, stream, err))
-        return false;
-    stream->block_at = 0;
-    return stream->block_whole || cursor_begin(how, stream, err);
-}
-
-/* The next entry, from the block or from the index; what comes from there goes into the block. */
-static bool near_entry(const struct query_streaming *how, struct query_stream *stream,
-                       struct cursor_hit *ret_hit, bool *ret_more, struct error *err)
-{
-    if (stream->block_whole) {
-        *ret_more = query_block_at(stream->block, stream->block_at++, ret_hit);
-        return true;
-    }
-    if (!cursor_next(stream->cursor, ret_hit, ret_more, err))
-        return false;
-    if (stream->block && *ret_more && !query_block_add(stream->block, ret_hit)) {
-        query_block_unref(stream->block);
-        stream->block = NULL;
-    }
-    if (stream->block && !*ret_more) {
-        query_blocks_put(how->spans->request->blocks, stream->block);
-        stream->block_whole = true;
-    }
-    return true;
-}
-
-/* Walks on: to the end, or to the next entry that is given at once. */
-static bool near_walk(const struct query_streaming *how, struct query_stream *stream, bool *ret_now,
-                      struct error *err)
-{
-    struct cursor_hit hit;
-    uint64_t walked = 0;
-    bool more;
-
-    for (*ret_now = false; !*ret_now;) {
-        if (!near_entry(how, stream, &hit, &more, err))
-            return false;
-        if (!more)
-            break;
-        if (++walked % TIES_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
-            return false;
-        query_near_take(stream->near, &hit, ret_now);
-    }
-    if (*ret_now)
-        query_stream_place(how, stream, &hit);
-    near_charge(how, stream, walked);
-    return true;
-}
-
-static bool near_next(const struct query_streaming *how, struct query_stream *stream,
-                      struct error *err)
-{
-    uint64_t taken = how->taken_span == stream->span ? how->taken : 0;
-    struct cursor_hit hit = {0};
-    bool streams = stream->near && query_near_streams(stream->near), begun = stream->near != NULL;
-
-    if (!stream->near)
-        stream->near = query_near_new(stream->use->nearest);
-    stream->has = true;
-    if (streams)
-        return near_walk(how, stream, &stream->has, err);
-    if (stream->use->nearest->filtered && taken >= stream->use->nearest->wanted) {
-        stream->has = false;
-        return true;
-    }
-    while (!query_near_next(stream->near, &hit.number, &hit.key)) {
-        if (begun && !stream->undecided) {
-            stream->undecided = true;
-            return true;
-        }
-        stream->undecided = false;
-        if (!query_near_wants_walk(stream->near, taken)) {
-            stream->has = false;
-            return true;
-        }
-        if (!near_begin(how, stream, err) || !near_walk(how, stream, &stream->has, err))
-            return false;
-        if (query_near_streams(stream->near))
-            return true;
-        stream->has = true;
-        begun = false;
-        query_near_sort(stream->near);
-    }
-    query_stream_place(how, stream, &hit);
-    how->spans->list[stream->span].cost.index_entries++;
-    return true;
 }
 
 /* --- Walking --------------------------------------------------------------------------------- */
@@ -579,7 +443,7 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
     if (stream->tied)
         return tied_next(how, stream, err);
     if (stream->use && stream->use->nearest)
-        return near_next(how, stream, err);
+        return query_stream_near_next(how, stream, err);
     if (stream->use && stream->use->gathered)
         return gathered_next(how, stream, err);
     do {
@@ -686,7 +550,7 @@ struct cursor_request query_stream_request(const struct query_streaming *how,
     return request;
 }
 
-static bool cursor_begin(const struct query_streaming *how, struct query_stream *stream,
+bool query_stream_rewind(const struct query_streaming *how, struct query_stream *stream,
                          struct error *err)
 {
     struct cursor_request request = query_stream_request(how, stream, stream->use);
@@ -717,7 +581,7 @@ bool query_stream_open(const struct query_streaming *how, struct query_stream *s
         span->cost.index_lookups += stream->use->ranges.count;
         return query_terms_open(how, stream, err) && query_terms_next(how, stream, err);
     }
-    if (!cursor_begin(how, stream, err))
+    if (!query_stream_rewind(how, stream, err))
         return false;
     if (stream->use && span->cost.partitions_begun)
         span->cost.index_lookups +=

@@ -1,6 +1,7 @@
 /* Stream: the hits of one target in one span, in the order of their places. */
 #pragma once
 
+#include "query/run/changes.h"
 #include "query/run/hits.h"
 
 /* What the streams of a feed have in common; borrowed. */
@@ -45,7 +46,11 @@ struct query_stream {
                        there is no place yet, and query_stream_next goes on */
     struct query_block *block; /* its entries, or what becomes of them on a walk; counted */
     bool block_whole;          /* they are all there */
-    size_t block_at;
+    size_t block_at;           /* the next of them; behind them comes what was written since */
+    struct query_since since;
+    size_t changes_at; /* the next of those */
+    bool stale;        /* the block is of an earlier LSN */
+    bool walked;       /* once at least: what the graph has not found is looked for elsewhere */
 
     struct query_postings *postings; /* of a full-text index, instead of the cursor */
     bool passed_by;                  /* the present posting is not the hit yet, but the next */
@@ -84,25 +89,3 @@ NODISCARD bool query_stream_pass(const struct query_streaming *how, struct query
 /* Goes on to the next hit. */
 NODISCARD bool query_stream_next(const struct query_streaming *how, struct query_stream *stream,
                                  struct error *err);
-
-/* --- For the streams of a full-text index (stream_terms.c) ------------------------------------ */
-
-/* What a cursor of the use is asked for. */
-struct cursor_request query_stream_request(const struct query_streaming *how,
-                                           const struct query_stream *stream,
-                                           const struct query_index_use *use);
-
-/* The place of a hit, copied. */
-void query_stream_place(const struct query_streaming *how, struct query_stream *stream,
-                        const struct cursor_hit *hit);
-
-/* Has the client gone, or is the time over? */
-NODISCARD bool query_stream_may_go_on(const struct query_streaming *how, struct error *err);
-
-NODISCARD bool query_terms_open(const struct query_streaming *how, struct query_stream *stream,
-                                struct error *err);
-NODISCARD bool query_terms_next(const struct query_streaming *how, struct query_stream *stream,
-                                struct error *err);
-NODISCARD bool query_terms_pass(const struct query_streaming *how, struct query_stream *stream,
-                                uint64_t max, uint64_t *ret_count, struct error *err);
-void query_terms_free(struct query_stream *stream);

@@ -2,13 +2,12 @@
  * the best of them by their scores, in which case a stream has the rows of its span tell whether
  * more are wanted (query_stream.undecided). */
 #include "query/run/scored.h"
-#include "query/run/stream.h"
+#include "query/run/stream_private.h"
 
 #include <math.h>
 
 enum {
-    ENTRIES_BETWEEN_LOOKS = 4096, /* at clock and client */
-    SCORED_PER_ENTRY = 8,         /* entries that only a score is made of, for the price of one */
+    SCORED_PER_ENTRY = 8, /* entries that only a score is made of, for the price of one */
 };
 
 void query_terms_free(struct query_stream *stream)
@@ -127,7 +126,7 @@ static bool scored_walk(const struct query_streaming *how, struct query_stream *
 
     for (*ret_now = false; !*ret_now;) {
         if (!query_postings_next(stream->postings, &posting, err) ||
-            (++walked % ENTRIES_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err)))
+            (++walked % QUERY_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err)))
             return false;
         if (!posting)
             break;

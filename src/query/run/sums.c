@@ -8,6 +8,7 @@
 #include "item/view_overlay.h"
 #include "partition/counters.h"
 #include "query/function/function.h"
+#include "query/run/lists.h"
 
 enum { LOOK_EVERY = 1024 }; /* counters between two looks at the clock */
 
@@ -93,23 +94,24 @@ static bool all_told(const struct query_run_state *run, struct told *told)
 /* --- Words -------------------------------------------------------------------------------------
  */
 
-static bool counter_add(const struct engine_entry *entry, struct slice tail, int64_t *words,
-                        struct error *err)
+static bool counter_add(const struct engine_entry *entry, struct slice tail,
+                        struct query_list_sum *sum, struct error *err)
 {
     int64_t numbers[COUNTER_NUMBERS];
 
+    sum->counters++;
     if (entry->key.len < tail.len ||
         memcmp(entry->key.data + entry->key.len - tail.len, tail.data, tail.len) != 0)
         return true;
     if (!counter_decode(entry->value, numbers, err))
         return false;
-    *words += numbers[INDEX_TEXT_WORDS];
+    sum->words += numbers[INDEX_TEXT_WORDS];
     return true;
 }
 
 /* c | k | routing key | pk | number of the index | name (item/write_set.c) */
-static bool span_add(struct query_run_state *run, struct query_span *span, struct slice tail,
-                     int64_t *words, struct error *err)
+static bool span_walk(struct query_run_state *run, const struct query_span *span, struct slice tail,
+                      struct query_list_sum *sum, struct error *err)
 {
     CLEANUP(view_walk_done) struct view_walk walk = {0};
     struct slice min = SLICE("ck");
@@ -124,17 +126,47 @@ static bool span_add(struct query_run_state *run, struct query_span *span, struc
                                         .bound = span->view.bound},
             err))
         return false;
-    span->cost.index_lookups++;
-    for (uint64_t seen = 1;; seen++) {
-        if ((seen % LOOK_EVERY == 0 && !query_work(&run->context, LOOK_EVERY, err)) ||
+    for (;;) {
+        if ((sum->counters % LOOK_EVERY == LOOK_EVERY - 1 &&
+             !query_work(&run->context, LOOK_EVERY, err)) ||
             !view_walk_next(&walk, &entry, err))
             return false;
         if (entry.found != ENGINE_FOUND)
             return true;
-        span->cost.index_entries++;
-        if (!counter_add(&entry, tail, words, err))
+        if (!counter_add(&entry, tail, sum, err))
             return false;
     }
+}
+
+/* From memory, as entries of terms are (lists.h), or by a walk. Both are charged alike. */
+static bool span_add(struct query_run_state *run, struct query_span *span, struct slice tail,
+                     int64_t *words, struct error *err)
+{
+    CLEANUP(query_list_unref) struct query_list *kept = NULL;
+    struct query_lists *lists = span->view.snapshot ? run->request->lists : NULL;
+    struct query_list_key key = {.node = span->view.scope.node,
+                                 .partition = span->view.scope.partition,
+                                 .epoch = span->view.scope.epoch,
+                                 .prefix = SLICE("words"),
+                                 .value = tail};
+    struct query_list_sum sum = {0};
+
+    if (lists && !view_lsn(&span->view, &key.lsn, err))
+        return false;
+    kept = lists ? query_lists_find(lists, &key) : NULL;
+    if (kept)
+        sum = query_list_sum(kept);
+    else if (!span_walk(run, span, tail, &sum, err))
+        return false;
+    if (lists && !kept && query_lists_again(lists, &key)) {
+        kept = query_list_begin(&key);
+        query_list_set_sum(kept, sum);
+        query_lists_put(lists, kept);
+    }
+    span->cost.index_lookups++;
+    span->cost.index_entries += sum.counters;
+    *words += sum.words;
+    return true;
 }
 
 /* The spans are whole, and were admitted when items were counted. */

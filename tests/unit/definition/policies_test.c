@@ -11,6 +11,8 @@
     "\"distanceFunction\":\"cosine\"}"
 #define VECTORS(path, type)                                                                        \
     "\"indexingPolicy\":{\"vectorIndexes\":[{\"path\":\"" path "\",\"type\":\"" type "\"}]}"
+#define TUNED(type, options)                                                                       \
+    "\"indexingPolicy\":{\"vectorIndexes\":[{\"path\":\"/v\",\"type\":\"" type "\"," options "}]}"
 #define BODY(part) "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]}," part "}"
 
 static int setup(void **state)
@@ -77,6 +79,11 @@ static void vector_policies_are_held_to_the_rules(void **state)
                                                  "{\"path\":\"/v\",\"type\":\"flat\"},{\"path\":\"/"
                                                  "v\",\"type\":\"diskANN\"}]}"),
          "vectorIndexes has the path \"/v\" twice"},
+        {BODY(EMBEDDING("float32", "3", "cosine") "," TUNED("quantizedFlat",
+                                                            "\"indexingSearchListSize\":100")),
+         "\"indexingSearchListSize\" is for the type diskANN alone"},
+        {BODY(EMBEDDING("float32", "3", "cosine") "," TUNED("flat", "\"quantizationByteSize\":2")),
+         "\"quantizationByteSize\" is not for the type flat"},
         {BODY("\"vectorEmbeddingPolicy\":{\"vectorEmbeddings\":7}"), "not an array"},
         {BODY("\"vectorEmbeddingPolicy\":{\"vectorEmbeddings\":[7]}"), "not an object"},
         {BODY("\"vectorEmbeddingPolicy\":{\"vectorEmbeddings\":[{}]}"), "Vector Embedding Policy"},
@@ -139,6 +146,23 @@ static void vectors_stay_as_they_were_made(void **state)
     assert_ok(define(arena, BODY(VECTORS("/v", "flat")), before, &after, &err), &err);
 }
 
+static void a_shard_key_of_vectors_is_refused_by_name(void **state)
+{
+    CLEANUP(definition_unref) struct definition *definition = NULL;
+    struct error err;
+
+    assert_fails(define(*state,
+                        BODY(EMBEDDING("float32", "3", "cosine") "," TUNED(
+                            "diskANN", "\"vectorIndexShardKey\":[\"/a\"]")),
+                        NULL, &definition, &err),
+                 &err, ERROR_NOT_SUPPORTED);
+    assert_contains(err.message, "vectorIndexShardKey");
+    assert_taken(*state, BODY(EMBEDDING("float32", "3", "cosine") "," TUNED(
+                             "diskANN", "\"vectorIndexShardKey\":null,"
+                                        "\"quantizationByteSize\":2,"
+                                        "\"indexingSearchListSize\":500")));
+}
+
 static void a_procedure_for_conflicts_is_refused_by_name(void **state)
 {
     CLEANUP(definition_unref) struct definition *definition = NULL;
@@ -159,6 +183,7 @@ int main(void)
         cmocka_unit_test(full_text_indexes_are_in_the_policy),
         cmocka_unit_test(encryption_policies_are_held_to_the_rules),
         cmocka_unit_test(vectors_stay_as_they_were_made),
+        cmocka_unit_test(a_shard_key_of_vectors_is_refused_by_name),
         cmocka_unit_test(a_procedure_for_conflicts_is_refused_by_name),
     };
 

@@ -42,6 +42,17 @@ static const struct index_policy *policy_of(struct arena *arena, const char *jso
 
 #define POLICY(indexes) "{\"excludedPaths\":[{\"path\":\"/*\"}],\"vectorIndexes\":[" indexes "]}"
 
+static const struct index_definition *at(const struct index_policy *policy, const char *path,
+                                         struct arena *arena)
+{
+    struct document_path parsed;
+    struct error err;
+
+    assert_ok(document_path_parse(slice_of_text(path), DOCUMENT_PATH_KEY, arena, &parsed, &err),
+              &err);
+    return index_policy_vector_at(policy, &parsed);
+}
+
 /* Printed, one in a line, without that of the id; each is stepped over to its end, and a piece of
  * one is no entry. */
 static void assert_entries(struct arena *arena, const struct index_policy *policy, const char *item,
@@ -98,15 +109,51 @@ static void an_index_of_what_is_not_known_has_no_entries(void **state)
     assert_entries(*state, policy, "{\"other\":[1,2]}", "");
 }
 
-static const struct index_definition *at(const struct index_policy *policy, const char *path,
-                                         struct arena *arena)
+static void only_diskann_has_a_graph(void **state)
 {
-    struct document_path parsed;
-    struct error err;
+    static const struct {
+        const char *policy;
+        uint32_t list;
+    } cases[] = {
+        {POLICY("{\"path\":\"/v\",\"type\":\"flat\"}"), 0},
+        {POLICY("{\"path\":\"/v\",\"type\":\"quantizedFlat\"}"), 0},
+        {POLICY("{\"path\":\"/v\",\"type\":\"diskANN\"}"), 100},
+        {POLICY("{\"path\":\"/v\",\"type\":\"diskANN\",\"indexingSearchListSize\":42}"), 42},
+    };
 
-    assert_ok(document_path_parse(slice_of_text(path), DOCUMENT_PATH_KEY, arena, &parsed, &err),
-              &err);
-    return index_policy_vector_at(policy, &parsed);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_int_equal(at(policy_of(*state, cases[i].policy), "/v", *state)->vector->graph_list,
+                         cases[i].list);
+}
+
+/* The same bytes as in its entry, behind the prefix. */
+static void the_value_of_an_item_is_that_of_its_entry(void **state)
+{
+    static const char *const types[] = {"flat", "quantizedFlat", "diskANN"};
+    static const char *const others[] = {"{\"in\":{\"w\":[1,2]}}", "{\"in\":5}", "{}",
+                                         "{\"in\":{\"w\":[1,2,3,4,5,6,7,128]}}"};
+
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        CLEANUP(buf_done) struct buf value;
+        char json[128];
+        const struct index_policy *policy;
+        const struct index_definition *definition;
+        struct slice item = document_of(*state, "{\"in\":{\"w\":[1,2,3,4,5,6,7,-8]}}");
+        struct index_entry *entries;
+        struct error err;
+        size_t count;
+
+        buf_init(&value, BUF_DEFAULT_MAX);
+        snprintf(json, sizeof json, POLICY("{\"path\":\"/in/w\",\"type\":\"%s\"}"), types[i]);
+        policy = policy_of(*state, json);
+        definition = at(policy, "/in/w", *state);
+        assert_ok(index_entries(policy, item, *state, &entries, &count, &err), &err);
+        assert_int_equal(count, 1);
+        assert_true(index_vector_value(definition, item, &value));
+        assert_slice_equal(buf_slice(&value), slice_skip(entries[0].bytes, definition->prefix.len));
+        for (size_t j = 0; j < ARRAY_LEN(others); j++)
+            assert_false(index_vector_value(definition, document_of(*state, others[j]), &value));
+    }
 }
 
 static void entries_tell_how_far_they_are(void **state)
@@ -146,6 +193,8 @@ int main(void)
         cmocka_unit_test(codes_are_as_long_as_the_policy_lets_them),
         cmocka_unit_test(an_index_of_what_is_not_known_has_no_entries),
         cmocka_unit_test(entries_tell_how_far_they_are),
+        cmocka_unit_test(only_diskann_has_a_graph),
+        cmocka_unit_test(the_value_of_an_item_is_that_of_its_entry),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -58,6 +58,40 @@ static void all_kernels_give_the_same_bits(void **state UNUSED)
     }
 }
 
+/* Against the sum over each number by itself, with codes of every width. */
+static void sums_over_codes_are_exact(void **state UNUSED)
+{
+    static const uint32_t counts[] = {1, 2, 7, 9, 63, 64, 65, 130, 505, 768, 4096};
+    static uint8_t numbers[SEARCH_DIMENSIONS_MAX], planes[SEARCH_DIMENSIONS_MAX + 8];
+    static uint8_t code[SEARCH_DIMENSIONS_MAX + 1];
+    struct random random;
+    size_t count;
+    const struct search_kernels *const *kernels = search_kernels_all(&count);
+
+    random_seed(&random, 9);
+    for (unsigned bits = 8; bits; bits /= 2) {
+        for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+            uint32_t each = 8 / bits, bytes = (counts[i] + each - 1) / each, sum = 0;
+            uint8_t *packed = code + (i & 1); /* at any alignment */
+
+            memset(code, 0, sizeof code);
+            memset(planes, 0, sizeof planes);
+            for (uint32_t j = 0; j < counts[i]; j++) {
+                unsigned number = bits == 8 && i % 3 == 0
+                                      ? 255
+                                      : (unsigned)random_below(&random, UINT64_C(1) << bits);
+
+                numbers[j] = i % 3 == 0 ? 255 : (uint8_t)random_next(&random);
+                planes[j % each * bytes + j / each] = numbers[j];
+                packed[j / each] |= (uint8_t)(number << j % each * bits);
+                sum += number * numbers[j];
+            }
+            for (size_t k = 0; k < count; k++)
+                assert_int_equal(kernels[k]->codes(planes, packed, bytes, bits), sum);
+        }
+    }
+}
+
 /* Against sums in double precision, and exactly for whole numbers. */
 static void sums_are_right(void **state UNUSED)
 {
@@ -195,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_kernels_give_the_same_bits),
+        cmocka_unit_test(sums_over_codes_are_exact),
         cmocka_unit_test(sums_are_right),
         cmocka_unit_test(halves_are_rounded_to_even),
         cmocka_unit_test(what_is_no_vector_of_its_kind_is_not_read),

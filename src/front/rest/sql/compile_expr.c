@@ -225,8 +225,11 @@ static const struct query_expression *compile_vectors(struct sql_compiler *compi
     arguments[QUERY_VECTOR_KIND] =
         query_constant(build, document_int64(search_vectors_pack(&call.vectors)));
     arguments[QUERY_VECTOR_BRUTE] = query_constant(build, document_bool(call.brute_force));
-    arguments[QUERY_VECTOR_MULTIPLIER] =
-        query_constant(build, document_int32((int32_t)call.multiplier));
+    arguments[QUERY_VECTOR_LIST] = query_constant(build, document_int32((int32_t)call.list));
+    arguments[QUERY_VECTOR_COMPARED] =
+        query_constant(build, document_int32((int32_t)call.compared));
+    arguments[QUERY_VECTOR_PRIORITY] =
+        query_constant(build, document_int32((int32_t)call.priority));
     for (int i = 0; i < 2; i++)
         arguments[QUERY_VECTOR_FIRST + i] =
             sql_compile_expr(compiler, level, expr->call.arguments.items[i]);

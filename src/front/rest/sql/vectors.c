@@ -82,7 +82,9 @@ static bool option_read(const struct sql_expr *call, struct slice name,
                         const struct sql_report *report)
 {
     bool text = value->type == DOCUMENT_STRING;
+    bool list = slice_equal(name, SLICE("searchListSizeMultiplier"));
     int64_t number;
+    double priority;
 
     if (slice_equal(name, SLICE("distanceFunction")))
         return (text && search_metric_find(value->text, &to->vectors.metric)) ||
@@ -90,17 +92,20 @@ static bool option_read(const struct sql_expr *call, struct slice name,
     if (slice_equal(name, SLICE("dataType")))
         return (text && search_vector_type_find(value->text, &to->vectors.type)) ||
                option_fault(call, report, name, "float32, float16, int8 or uint8");
-    if (slice_equal(name, SLICE("searchListSizeMultiplier")) ||
-        slice_equal(name, SLICE("quantizedVectorListMultiplier"))) {
+    if (list || slice_equal(name, SLICE("quantizedVectorListMultiplier"))) {
         if (!number_within(value, 1, SQL_VECTOR_MULTIPLIER_MAX, true))
             return option_fault(call, report, name, "a whole number of 1 to 100");
         (void)document_to_int64(value, &number);
-        to->multiplier = (uint32_t)number;
+        *(list ? &to->list : &to->compared) = (uint32_t)number;
         return true;
     }
-    if (slice_equal(name, SLICE("filterPriority")))
-        return number_within(value, 0, 1, false) ||
-               option_fault(call, report, name, "a number of 0 to 1");
+    if (slice_equal(name, SLICE("filterPriority"))) {
+        if (!number_within(value, 0, 1, false))
+            return option_fault(call, report, name, "a number of 0 to 1");
+        (void)document_to_double(value, &priority);
+        to->priority = (uint32_t)(priority * 1000);
+        return true;
+    }
     return sql_report_at(report, "", call->span,
                          "The VectorDistance function has no option '%.*s'.",
                          SLICE_ARG(sql_excerpt(name)));
@@ -143,7 +148,7 @@ bool sql_vector_call_read(const struct sql_expr *call, struct slice policy, stru
                           struct sql_vector_call *ret_call, const struct sql_report *report)
 {
     const struct sql_exprs *arguments = &call->call.arguments;
-    struct sql_vector_call made = {.multiplier = SQL_VECTOR_MULTIPLIER_DEFAULT};
+    struct sql_vector_call made = {.priority = SQL_VECTOR_PRIORITY_DEFAULT};
     const struct document_value *brute;
 
     assert(sql_is_vector_call(call) && arguments->count >= 2);

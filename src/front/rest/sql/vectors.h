@@ -7,15 +7,18 @@
 #include "search/vector.h"
 
 enum {
-    SQL_VECTOR_MULTIPLIER_DEFAULT = 10, /* of searchListSizeMultiplier */
     SQL_VECTOR_MULTIPLIER_MAX = 100,
-    SQL_VECTOR_ROWS_MAX = 50000, /* of an order by vectors that clients merge */
+    SQL_VECTOR_PRIORITY_DEFAULT = 500, /* of filterPriority, in thousandths */
+    SQL_VECTOR_ROWS_MAX = 50000,       /* of an order by vectors that clients merge */
 };
 
 struct sql_vector_call {
     struct search_vectors vectors;
     bool brute_force;
-    uint32_t multiplier; /* of the list that a search of an index keeps */
+    uint32_t list;     /* times as many candidates as rows that a graph looks for; 0: not said */
+    uint32_t compared; /* times as many as rows that are compared by their items; 0: not said */
+    uint32_t
+        priority; /* of a filter, in thousandths: how many candidates are tried on it at first */
 };
 
 bool sql_is_vector_call(const struct sql_expr *expr);

@@ -29,7 +29,7 @@ static bool entry_add(struct query_list *list, uint64_t number, size_t key_len)
 static void list_put(struct query_lists *lists, uint64_t lsn, const char *term, uint64_t entries)
 {
     struct query_list_key key = key_of(lsn, term);
-    CLEANUP(query_list_unref) struct query_list *list = query_list_begin(lists, &key);
+    CLEANUP(query_list_unref) struct query_list *list = query_list_begin(&key);
 
     for (uint64_t i = 1; i <= entries; i++)
         assert_true(entry_add(list, i, 10));
@@ -110,7 +110,7 @@ static void too_many_entries_are_walked(void **state UNUSED)
     struct query_list_key key = key_of(5, "many"), other = key_of(5, "wide");
     uint64_t number = 1;
 
-    list = query_list_begin(lists, &key);
+    list = query_list_begin(&key);
     while (entry_add(list, number, 10))
         number++;
     assert_true(number > 60000);
@@ -119,7 +119,7 @@ static void too_many_entries_are_walked(void **state UNUSED)
     query_lists_put(lists, list);
     found = query_lists_find(lists, &key);
     assert_true(found && query_list_is_long(found));
-    wide = query_list_begin(lists, &other);
+    wide = query_list_begin(&other);
     for (number = 1; entry_add(wide, number, 4096); number++)
         assert_true(number < 4000); /* by their bytes */
     assert_true(query_list_is_long(wide));

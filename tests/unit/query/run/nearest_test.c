@@ -24,9 +24,12 @@ static void fixture_open(struct fixture *f, uint64_t wanted, bool filtered)
 {
     static const float zero[] = {0};
 
-    f->index = (struct index_vector){{SEARCH_FLOAT32, SEARCH_EUCLIDEAN, 1}, 0};
-    f->nearest = (struct query_nearest){search_asked_of(zero, &f->index.vectors), &f->index, wanted,
-                                        filtered};
+    f->index = (struct index_vector){.vectors = {SEARCH_FLOAT32, SEARCH_EUCLIDEAN, 1}};
+    f->nearest = (struct query_nearest){.asked = search_asked_of(zero, &f->index.vectors),
+                                        .index = &f->index,
+                                        .wanted = wanted,
+                                        .first = filtered ? 4 * wanted : wanted,
+                                        .filtered = filtered};
     f->near = query_near_new(&f->nearest);
 }
 
@@ -131,6 +134,61 @@ static void entries_of_another_index_are_passed_over(void **state UNUSED)
     query_near_free(f.near);
 }
 
+/* What a graph has found, and not the best of all: the next walk has all others, better ones too.
+ */
+static void what_was_picked_comes_once(void **state UNUSED)
+{
+    struct fixture f;
+    uint64_t given = 0, number;
+    struct slice key;
+
+    fixture_open(&f, 50, true);
+    assert_true(query_near_wants_walk(f.near, 0));
+    assert_int_equal(query_near_capacity(f.near), 200);
+    query_near_pick(f.near);
+    for (uint64_t i = 0; i < 150; i++) {
+        uint8_t value[2 + 8 + 4] = {0}, name[8];
+        float place = (float)place_of(i * 3);
+        bool now;
+
+        bytes_put_be16(value, 12);
+        search_vector_store(&place, 1, SEARCH_FLOAT32, value + 10);
+        bytes_put_be64(name, i * 3);
+        query_near_take(f.near,
+                        &(struct cursor_hit){.value = slice_of(value, sizeof value),
+                                             .number = i * 3 + 1,
+                                             .key = slice_of(name, sizeof name)},
+                        &now);
+        assert_false(now);
+    }
+    query_near_sort(f.near);
+    for (given = 0; query_near_next(f.near, &number, &key); given++)
+        assert_int_equal((number - 1) % 3, 0);
+    assert_int_equal(given, 150);
+    assert_true(query_near_wants_walk(f.near, 10));
+    (void)walk(&f);
+    for (given = 0; query_near_next(f.near, &number, &key); given++)
+        assert_true((number - 1) % 3 || number > 450);
+    assert_int_equal(given, QUERY_NEAR_MAX);
+    assert_true(query_near_wants_walk(f.near, 10));
+    assert_int_equal(walk(&f), ENTRIES - 150 - QUERY_NEAR_MAX);
+    query_near_free(f.near);
+}
+
+static void a_few_more_are_kept_where_some_are_gone(void **state UNUSED)
+{
+    struct fixture f;
+
+    fixture_open(&f, 100, false);
+    query_near_expect_gone(f.near);
+    assert_true(query_near_wants_walk(f.near, 0));
+    (void)walk(&f);
+    assert_int_equal(assert_next(&f, 0), 133);
+    assert_false(query_near_wants_walk(f.near, 100));
+    assert_true(query_near_wants_walk(f.near, 99));
+    query_near_free(f.near);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +196,8 @@ int main(void)
         cmocka_unit_test(more_come_where_rows_are_refused_and_all_in_the_end),
         cmocka_unit_test(few_entries_are_walked_once),
         cmocka_unit_test(entries_of_another_index_are_passed_over),
+        cmocka_unit_test(what_was_picked_comes_once),
+        cmocka_unit_test(a_few_more_are_kept_where_some_are_gone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
