@@ -322,6 +322,10 @@ static bool state_step(struct rest_views *views, struct rest_view_state *state,
     if (!fine)
         failure_note(views, &copy, err);
     WITH_LOCK (&views->lock) {
+        if (copy.seen_next && (!fine || copy.phase != REST_VIEW_FOLLOW)) {
+            memory_free(copy.seen_next); /* it has not come so far */
+            copy.seen_next = NULL;
+        }
         if (copy.seen_next) {
             memory_free(copy.seen);
             copy.seen = copy.seen_next;
