@@ -185,13 +185,13 @@ static void own_write(const struct definition_view *view, struct buf *out)
 
 /* --- Parts of a definition ------------------------------------------------------------------- */
 
-/* What was read of a replace against what there is. */
-static bool unchanged(const struct definition_view *given, const struct definition_view *before,
-                      struct error *err)
+/* What was read of a replace against what there is. The query of orrery.view may be another. */
+static bool fits(const struct definition_view *given, const struct definition_view *before,
+                 struct error *err)
 {
     bool same = (given->form == DEFINITION_VIEW_OWN) == (before->form == DEFINITION_VIEW_OWN) &&
                 before->form && given->source_count == before->source_count &&
-                slice_equal(given->query, before->query);
+                (given->form == DEFINITION_VIEW_OWN || slice_equal(given->query, before->query));
 
     for (size_t i = 0; same && i < given->source_count; i++)
         same = slice_equal(given->sources[i], before->sources[i]);
@@ -199,8 +199,8 @@ static bool unchanged(const struct definition_view *given, const struct definiti
         return error_set(err, ERROR_BAD_REQUEST,
                          "a container does not become a view by being replaced");
     return same || error_set(err, ERROR_BAD_REQUEST,
-                             "the sources and the query of a view cannot be changed: make another "
-                             "and drop this one");
+                             "the sources of a view cannot be changed, nor its query but in "
+                             "orrery.view: make another and drop this one");
 }
 
 /* Bytes of a body that goes are kept where the definition lives. */
@@ -231,7 +231,7 @@ bool definition_view_read(struct definition_fields *fields, struct slice body,
         if (view.form)
             return error_set(err, ERROR_BAD_REQUEST, "a container is defined as a view twice");
         if (!service_read(value.document, form, &view, err) ||
-            (before && !unchanged(&view, &before->view, err)))
+            (before && !fits(&view, &before->view, err)))
             return false;
     }
     if (before && before->view.form && before->view.form != DEFINITION_VIEW_OWN)
@@ -252,11 +252,17 @@ bool definition_view_own_read(struct definition_fields *fields, const struct doc
     if (value) {
         if (fields->view.form)
             return error_set(err, ERROR_BAD_REQUEST, "a container is defined as a view twice");
-        if (!own_read(value, &view, err) || (before && !unchanged(&view, &before->view, err)))
+        if (!own_read(value, &view, err) || (before && !fits(&view, &before->view, err)))
             return false;
     }
-    if (before && before->view.form == DEFINITION_VIEW_OWN)
+    if (before && before->view.form == DEFINITION_VIEW_OWN) {
+        struct slice query = value ? view.query : before->view.query;
+
         view = before->view;
+        if (!slice_equal(query, view.query))
+            view.status = DEFINITION_VIEW_INITIALIZING;
+        view.query = query;
+    }
     if (!view.form)
         return true;
     settle(fields, &view, arena);

@@ -52,7 +52,8 @@ NODISCARD bool definition_view_read(struct definition_fields *fields, struct sli
                                     const struct definition_fields *before, struct arena *arena,
                                     struct buf *out, struct error *err);
 
-/* The same for the value of orrery.view; value NULL: a replace leaves it out. */
+/* The same for the value of orrery.view, whose query a replace may change; value NULL: it leaves it
+ * out. */
 struct document_value;
 NODISCARD bool definition_view_own_read(struct definition_fields *fields,
                                         const struct document_value *value,

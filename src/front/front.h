@@ -62,6 +62,7 @@ static inline bool front_consistency_is_dear(enum item_level level)
 /* How a view is (rest/views/). */
 struct front_view_report {
     int64_t lag_ms;            /* behind its sources; 0: it has all of them */
+    uint64_t lag_lsn;          /* the same in LSNs of their partitions, added up */
     const char *phase;         /* "new", "fill", "sweep", "follow" */
     uint64_t written, removed; /* items of the view, since the server was started, as the next */
     uint64_t left_out;         /* items of sources that make none that could be stored */
@@ -105,6 +106,9 @@ struct front_services {
     /* False: the container is no view, or was not looked at yet. With views. */
     bool (*view_report)(struct rest_views *views, const struct container *view,
                         struct front_view_report *ret_report);
+    /* May a view have this partition key? Of no view it may. NULL: nobody can tell. */
+    bool (*view_key_check)(const struct container *view, struct slice partition_key,
+                           struct error *err);
     uint32_t burst_seconds; /* for load_meters_apply */
     struct front_consistency consistency;
     size_t query_threads; /* that may share the work of one query */

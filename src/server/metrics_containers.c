@@ -306,6 +306,7 @@ CONTAINER_VALUE(items, s->items)
 CONTAINER_VALUE(index_bytes, s->index_bytes)
 CONTAINER_VALUE(migrating, s->migrating)
 CONTAINER_VALUE(view_lag, (uint64_t)s->view.lag_ms)
+CONTAINER_VALUE(view_lag_lsn, s->view.lag_lsn)
 CONTAINER_VALUE(view_left_out, s->view.left_out)
 CONTAINER_VALUE(view_rebuilds, s->view.rebuilds)
 
@@ -333,6 +334,8 @@ static void container_families_print(const struct container_sample *first, struc
          value_migrating, false, false},
         {"orrery_view_lag_milliseconds", "gauge", "How far a view is behind its sources.",
          value_view_lag, false, false, true},
+        {"orrery_view_lag_lsn", "gauge", "The same in LSNs of the sources' partitions, added up.",
+         value_view_lag_lsn, false, false, true},
         {"orrery_view_left_out_total", "counter",
          "Items of its sources that make none that could be stored.", value_view_left_out, false,
          false, true},

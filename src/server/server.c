@@ -352,6 +352,7 @@ static struct front_services services(struct server *server)
     services.pauses = server->pauses;
     services.views = server->views;
     services.view_report = rest_views_report;
+    services.view_key_check = rest_views_key_check;
     services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     services.consistency = (struct front_consistency){
@@ -819,6 +820,7 @@ void server_free(struct server *server)
     if (!server)
         return;
     presence_take_back(server->presence);
+    rest_views_let_go(server->views);
     net_listener_free(server->rest);
     net_listener_free(server->table);
     net_listener_free(server->gremlin);

@@ -95,6 +95,20 @@ test('one that fails is charged for what it looked at', async (t) => {
   assert.equal(charged(await at.run([{ do: 'explode' }])), 0);
 });
 
+test('whoever only fails is held back by the throughput too', async (t) => {
+  const at = await bank(t, ['--set', 'throughput.burst_seconds=0']);
+  const { container: small } = await at.database.containers.create({ id: 'small', partitionKey: '/sku', throughput: 400 });
+  await small.items.create({ id: 's', sku: 'a', filler: 'x'.repeat(100_000) });
+  const look = { do: 'check', container: 'small', partitionKey: ['a'], id: 's' };
+  const many = [...Array.from({ length: 99 }, () => look), { ...look, id: 'none' }]; // about 1,000 RU
+  const asked = () => Promise.all(Array.from({ length: 40 }, () => at.run(many)));
+  const answers = [...(await asked()), ...(await asked())]; // the first owe a hundred seconds
+  const refused = answers.filter((answer) => answer.status === 429);
+  for (const answer of answers) assert.ok([404, 429].includes(answer.status), answer.text);
+  assert.ok(refused.length > 0, 'none was refused');
+  assert.ok(refused.every(({ headers }) => Number(headers['x-ms-retry-after-ms']) > 0 && Number(headers['x-ms-request-charge']) === 0));
+});
+
 test('concurrent transfers lose nothing and show no half', async (t) => {
   const at = await bank(t);
   const accounts = 4;

@@ -223,6 +223,76 @@ test('what cannot be a view is refused by name, and nothing is left of it', asyn
   assert.match(promoted.json.message, /views are kept from it/);
 });
 
+test('a view is waited for by the session token of a write, and says how far it is in LSNs', async (t) => {
+  const at = await shop(t);
+  for (let i = 0; i < 20; i++) await at.container.items.create(order(i));
+  const { container: view } = await at.database.containers.create(byEmail());
+  await at.database.containers.create(totals);
+  await active(view);
+  const source = (await at.container.item('o3', 't3').read()).resource;
+  const path = `/dbs/shop/colls/by-email/docs/${source._rid}`, by = { key: [source.email] };
+  for (let i = 0; i < 15; i++) {
+    const { headers } = await at.container.item('o3', 't3').replace(order(3, { total: 100 + i }));
+    const mine = await at.send('GET', path, { ...by, headers: { 'x-orrery-view-session-token': headers['x-ms-session-token'] } });
+    assert.deepEqual([mine.status, mine.json.total], [200, 100 + i], mine.text);
+  }
+  const { headers } = await at.container.item('o3', 't3').replace(order(3, { total: -1 }));
+  const [range] = headers['x-ms-session-token'].split(':');
+  const ask = (token, more = {}) => at.send('GET', path, { ...by, headers: { 'x-orrery-view-session-token': token, ...more } });
+  assert.equal((await ask('soon')).status, 400);
+  assert.equal((await ask(`${range}:-1#1`)).status, 200); // long there
+  const ahead = await ask(`${range}:-1#99999999`);
+  assert.equal(ahead.status, 404, ahead.text);
+  assert.match(ahead.json.message, /which stands at/);
+  assert.equal((await ask(headers['x-ms-session-token'], { 'x-orrery-view-wait-ms': '9000' })).status, 400);
+  // A hundred that wait, while others are served.
+  const groupsOf = async () => (await at.send('GET', '/dbs/shop/colls/totals/docs', { headers: { 'x-orrery-view-wait-ms': '5000' } })).status;
+  const waiting = [];
+  for (let i = 0; i < 100; i++) {
+    const { headers: now } = await at.container.item('o3', 't3').replace(order(3, { total: i }));
+    waiting.push(ask(now['x-ms-session-token']).then((answer) => [answer.status, answer.json.total >= i]), groupsOf());
+  }
+  for (const answer of await Promise.all(waiting)) assert.deepEqual(answer, typeof answer === 'number' ? 200 : [200, true]);
+  await until(async () => {
+    const { headers: said } = await view.item(source._rid, source.email).read();
+    return said['x-orrery-view-lag-ms'] === '0' && said['x-orrery-view-lag-lsn'] === '0';
+  });
+  const shown = (await at.send('GET', '/_orrery/containers/shop/by-email')).json.view;
+  assert.equal(typeof shown.lagLsn, 'number');
+  assert.match(await (await at.server.get('/metrics')).text(), /orrery_view_lag_lsn\{[^}]*container="by-email"[^}]*\} \d+/);
+});
+
+test('a view with another query is built again under the same name, with groups and without', async (t) => {
+  const at = await shop(t);
+  for (let i = 0; i < 40; i++) await at.container.items.create(order(i));
+  const { container: view } = await at.database.containers.create(totals);
+  await groups(at.container, view);
+  const put = async (query, sources = ['orders']) => {
+    const { resource } = await view.read();
+    return view.replace({ ...resource, orrery: { view: { sources, query } } });
+  };
+  const other = 'SELECT c.email, COUNT(1) AS n, MAX(c.total) AS high FROM c GROUP BY c.email';
+  const { resource } = await put(other);
+  assert.equal(resource.orrery.view.query, other);
+  await at.container.items.create(order(77));
+  await groups(at.container, view, { query: other });
+  await active(view);
+  await put('SELECT c.id, c.email, c.total FROM c WHERE c.total > 5');
+  await equals(at.container, view, ({ total }) => total > 5);
+  await put(totals.orrery.view.query);
+  await at.container.item('o7', 't2').delete();
+  await groups(at.container, view);
+  const refused = (what) => (err) => err.code === 400 && what.test(err.message) || assert.fail(`${err.code} ${err.message}`);
+  await assert.rejects(put('SELECT c.tenant, MAX(c.email) AS email FROM c GROUP BY c.tenant'), refused(/aggregate/));
+  await assert.rejects(put('SELECT RAND() AS r FROM c'), refused(/RAND/));
+  await assert.rejects(put(other, ['totals']), refused(/sources/));
+  assert.equal((await view.read()).resource.orrery.view.query, totals.orrery.view.query);
+  const rekey = await at.send('POST', '/_orrery/containers/shop/totals/rekey', { body: { partitionKey: { paths: ['/sum'], version: 2 } } });
+  assert.equal(rekey.status, 400, rekey.text);
+  assert.match(rekey.json.message, /aggregate/);
+  await groups(at.container, view);
+});
+
 test('items that expire go from the view too', async (t) => {
   const at = await shop(t, { defaultTtl: -1 }, { args: ['--set', 'caretaker.pause_ms=10ms'] });
   const { container: view } = await at.database.containers.create(byEmail());

@@ -330,6 +330,7 @@ static void view_append(struct admin_call *call, const struct container *contain
     buf_append_text(&call->body, report.phase);
     BUF_APPEND(&call->body, "\"");
     admin_number_append(&call->body, "lagMs", (uint64_t)report.lag_ms);
+    admin_number_append(&call->body, "lagLsn", report.lag_lsn);
     admin_number_append(&call->body, "written", report.written);
     admin_number_append(&call->body, "removed", report.removed);
     admin_number_append(&call->body, "leftOut", report.left_out);

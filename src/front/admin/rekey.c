@@ -162,6 +162,9 @@ bool admin_rekey_begin(struct admin_call *call, struct error *err)
     if (!admin_migrator_need(call, err) || !admin_container_open(call, &container, err) ||
         !asked_read(call, &asked, err))
         return false;
+    if (call->services->view_key_check &&
+        !call->services->view_key_check(container, asked.rekey.partition_key, err))
+        return false;
     if (asked.dry_run)
         return dry_run(call, container, &asked, err);
     if (!key_check(call, container, &asked, err))

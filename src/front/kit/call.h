@@ -80,6 +80,7 @@ struct front_call {
      * to put the call somewhere from where it is moved again, once; what was returned counts for
      * nothing. */
     void (*park)(struct front_call *call);
+    void *parked;    /* for whoever set park */
     bool kept;       /* the request's bytes are in the arena */
     uint8_t entered; /* of pauses_enter: it is under way */
     int64_t charge_cru;

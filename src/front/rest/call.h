@@ -31,6 +31,7 @@ struct rest_call {
                                              * moves to a worker; NULL: nothing yet */
     struct rest_metadata_budgets *metadata; /* NULL: metadata is not held back */
     struct rest_metadata_ticket ticket;     /* of an operation on it */
+    struct rest_view_wait *view_wait;       /* it waits, or has waited, for a view; in the arena */
     struct item_gates *script_gates;        /* where scripts take turns that lost to others */
 };
 

@@ -164,7 +164,8 @@ static uint64_t term_bit(struct implying_words *w, struct slice term)
     return (uint64_t)1 << at;
 }
 
-/* All terms of the phrase; 0: it has none, or *ret_room false: they are too many. */
+/* All terms of the phrase, as far as one may be long; 0: it has none, or *ret_room false: they are
+ * too many. */
 static uint64_t phrase_terms(struct implying_words *w, struct slice phrase, bool *ret_room)
 {
     struct search_text text = {w->analyser, phrase};
@@ -172,7 +173,7 @@ static uint64_t phrase_terms(struct implying_words *w, struct slice phrase, bool
     uint64_t group = 0, bit = 1;
     size_t count = 0;
 
-    while (bit && search_text_next(&text, &term)) {
+    while (bit && count < TERMS_MAX && search_text_next(&text, &term)) {
         bit = term_bit(w, term);
         group |= bit;
         count++;
@@ -188,7 +189,7 @@ static uint64_t phrase_term(struct implying_words *w, struct slice phrase)
     struct search_text text = {w->analyser, phrase};
     struct slice longest = SLICE_NONE, term;
 
-    while (search_text_next(&text, &term))
+    for (size_t i = 0; i < TERMS_MAX && search_text_next(&text, &term); i++)
         if (term.len > longest.len)
             longest = arena_copy(w->arena, term);
     return longest.len ? term_bit(w, longest) : 0;

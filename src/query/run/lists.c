@@ -31,6 +31,7 @@ struct query_list {
     uint64_t hash;
     struct query_list *chained, *newer, *older;
     bool is_long;
+    size_t tried;
     struct query_list_sum sum;
     size_t count, capacity;
     struct posting *postings; /* owned */
@@ -202,6 +203,11 @@ struct query_list_sum query_list_sum(const struct query_list *list)
     return list->sum;
 }
 
+size_t query_list_tried(const struct query_list *list)
+{
+    return list->tried;
+}
+
 size_t query_list_count(const struct query_list *list)
 {
     return list->count;
@@ -247,15 +253,15 @@ static size_t list_bytes(const struct query_list *list)
            list->capacity * sizeof *list->postings + list->keys_capacity;
 }
 
-static bool list_give_up(struct query_list *list)
+void query_list_give_up(struct query_list *list)
 {
+    list->tried = list->count;
     memory_free(list->postings);
     memory_free(list->keys);
     list->postings = NULL;
     list->keys = NULL;
     list->count = list->capacity = list->keys_len = list->keys_capacity = 0;
     list->is_long = true;
-    return false;
 }
 
 static void list_grow(struct query_list *list, size_t key_len)
@@ -277,8 +283,11 @@ bool query_list_add(struct query_list *list, const struct cursor_hit *hit)
 
     assert(hit->said.len == INDEX_TERM_SAID && hit->routing.len <= hit->key.len);
     if (list->is_long || list->count == ENTRIES_MAX || hit->key.len > UINT16_MAX ||
-        list_bytes(list) > LIST_BYTES_MAX)
-        return list_give_up(list);
+        list_bytes(list) > LIST_BYTES_MAX) {
+        query_list_give_up(list);
+        list->tried = SIZE_MAX; /* nobody need try again */
+        return false;
+    }
     list_grow(list, hit->key.len);
     posting = &list->postings[list->count++];
     *posting = (struct posting){.number = hit->number,

@@ -35,9 +35,12 @@ CLEANUP_FN(struct query_list *, query_list_unref)
 /* Begins one. */
 struct query_list *query_list_begin(const struct query_list_key *key);
 
-/* Adds the next entry. False: there are too many; the list is empty from then on and says that it
- * is long, which saves others trying. */
+/* Adds the next entry. False: there are too many, and query_list_give_up was called. */
 bool query_list_add(struct query_list *list, const struct cursor_hit *hit);
+
+/* The list is empty from now on, and says that it is longer than what was added, which saves others
+ * trying. */
+void query_list_give_up(struct query_list *list);
 
 /* It is whole: others may find it. The caller still has its reference. */
 void query_lists_put(struct query_lists *lists, struct query_list *list);
@@ -50,7 +53,9 @@ struct query_list_sum {
 void query_list_set_sum(struct query_list *list, struct query_list_sum sum); /* before it is put */
 struct query_list_sum query_list_sum(const struct query_list *list);
 
+/* Is it longer than somebody wanted to read, and how long it is at least. */
 bool query_list_is_long(const struct query_list *list);
+size_t query_list_tried(const struct query_list *list);
 size_t query_list_count(const struct query_list *list);
 
 /* The entry at a place: routing key, number, key and what it says, good as long as the list. */

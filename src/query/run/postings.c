@@ -10,7 +10,12 @@
 #include "base/memory.h"
 #include "query/run/lists.h"
 
-enum { STEPS_BEFORE_SEEK = 6 }; /* a seek costs about what ten steps do */
+enum {
+    STEPS_BEFORE_SEEK = 6, /* a seek costs about what ten steps do */
+    /* Entries that a search puts into memory besides those it needs, for which nobody pays: what
+     * several terms have in common is found without walking all of them. */
+    KEPT_BESIDES_MAX = 8192,
+};
 
 struct list {
     struct cursor *cursor;   /* or: */
@@ -40,48 +45,64 @@ static int place_order(const struct cursor_hit *a, const struct cursor_hit *b)
 /* --- Lists in memory ---------------------------------------------------------------------------
  */
 
+/* Where entries may be in memory, and how many may be put there. */
+struct keeping {
+    struct query_lists *lists; /* NULL: nowhere */
+    struct query_list_key key;
+    size_t left; /* entries that are read for it; 0: none */
+};
+
 /* Reads all entries of a term. NULL in *ret_list: they are too many. */
 static bool kept_make(const struct view *view, const struct cursor_request *request,
-                      const struct query_list_key *key, struct query_lists *lists,
-                      struct query_list **ret_list, struct error *err)
+                      struct keeping *keeping, struct query_list **ret_list, struct error *err)
 {
-    CLEANUP(query_list_unref) struct query_list *list = query_list_begin(key);
+    CLEANUP(query_list_unref) struct query_list *list = query_list_begin(&keeping->key);
     CLEANUP(cursor_free) struct cursor *cursor = NULL;
     struct cursor_hit hit;
-    bool more;
+    bool more, room = true;
 
     if (!cursor_open(view, request, &cursor, err))
         return false;
-    do {
+    for (;;) {
         if (!cursor_next(cursor, &hit, &more, err))
             return false;
-    } while (more && query_list_add(list, &hit));
-    query_lists_put(lists, list);
-    *ret_list = query_list_is_long(list) ? NULL : TAKE(list);
+        if (!more)
+            break;
+        if (keeping->left == 0)
+            query_list_give_up(list);
+        room = keeping->left && query_list_add(list, &hit);
+        if (!room)
+            break;
+        keeping->left--;
+    }
+    query_lists_put(keeping->lists, list);
+    *ret_list = room ? TAKE(list) : NULL;
     return true;
 }
 
 /* The entries of a term in memory, from there or put there; NULL in *ret_list: they are walked. */
 static bool kept_find(const struct view *view, const struct cursor_request *request,
-                      const struct query_list_key *key, struct query_lists *lists, bool makes,
-                      struct query_list **ret_list, struct error *err)
+                      struct keeping *keeping, struct query_list **ret_list, struct error *err)
 {
-    *ret_list = query_lists_find(lists, key);
-    if (*ret_list && query_list_is_long(*ret_list)) {
-        query_list_unref(*ret_list);
-        *ret_list = NULL;
-    } else if (!*ret_list && makes) {
-        return kept_make(view, request, key, lists, ret_list, err);
+    struct query_list *list = query_lists_find(keeping->lists, &keeping->key);
+    bool makes = keeping->left &&
+                 (!list || (query_list_is_long(list) && query_list_tried(list) < keeping->left));
+
+    *ret_list = NULL;
+    if (list && !query_list_is_long(list)) {
+        *ret_list = list;
+        return true;
     }
-    return true;
+    query_list_unref(list);
+    return !makes || kept_make(view, request, keeping, ret_list, err);
 }
 
 static bool list_open(struct list *list, const struct view *view,
-                      const struct cursor_request *request, struct query_list_key *key,
-                      struct query_lists *lists, bool makes, struct error *err)
+                      const struct cursor_request *request, struct keeping *keeping,
+                      struct error *err)
 {
-    key->value = request->ranges->min;
-    if (lists && !kept_find(view, request, key, lists, makes, &list->kept, err))
+    keeping->key.value = request->ranges->min;
+    if (keeping->lists && !kept_find(view, request, keeping, &list->kept, err))
         return false;
     return list->kept || cursor_open(view, request, &list->cursor, err);
 }
@@ -94,22 +115,23 @@ bool query_postings_open(const struct view *view, const struct cursor_request *r
     struct query_postings *postings =
         memory_alloc_zero(sizeof *postings + (terms->count + 1) * sizeof *postings->lists);
     struct cursor_request asked = *request;
-    struct query_list_key key = {.node = view->scope.node,
-                                 .partition = view->scope.partition,
-                                 .epoch = view->scope.epoch,
-                                 .prefix = request->path};
-    bool again;
+    struct keeping keeping = {.lists = lists,
+                              .key = {.node = view->scope.node,
+                                      .partition = view->scope.partition,
+                                      .epoch = view->scope.epoch,
+                                      .prefix = request->path}};
 
     assert(terms->count > 0 && terms->count <= QUERY_TERMS_MAX);
     postings->terms = terms;
     postings->said = request->said;
-    if (lists && !view_lsn(view, &key.lsn, err))
+    if (lists && !view_lsn(view, &keeping.key.lsn, err))
         return false;
-    again = lists && query_lists_again(lists, &key);
+    if (lists && query_lists_again(lists, &keeping.key))
+        keeping.left = terms->count > 1 && terms->group_count == 1 ? KEPT_BESIDES_MAX : SIZE_MAX;
     asked.range_count = 1;
     for (size_t i = 0; i <= terms->count; i++) {
         asked.ranges = &terms->ranges[i];
-        if (!list_open(&postings->lists[i], view, &asked, &key, lists, again, err))
+        if (!list_open(&postings->lists[i], view, &asked, &keeping, err))
             return false;
     }
     *ret_postings = TAKE(postings);

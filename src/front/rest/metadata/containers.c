@@ -220,6 +220,16 @@ bool rest_containers_read(struct rest_call *call, struct error *err)
     return container_answer(call, database, container, 200, err);
 }
 
+/* A view may get another query. */
+static bool view_check(struct rest_call *call, struct slice body, struct error *err)
+{
+    CLEANUP(container_unref) struct container *before = NULL;
+
+    return catalogue_container_open(call->services->catalogue, call->account.id,
+                                    call->route.database, call->route.id, &before, err) &&
+           rest_views_replace_check(before, body, err);
+}
+
 bool rest_containers_replace(struct rest_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -228,13 +238,13 @@ bool rest_containers_replace(struct rest_call *call, struct error *err)
 
     call->charge_cru = cost_metadata(COST_METADATA_WRITE);
     return rest_call_body(call, &body, err) && rest_query_computed_check(call, body, err) &&
-           rest_call_database(call, &database, err) &&
+           rest_call_database(call, &database, err) && view_check(call, body, err) &&
            catalogue_container_replace(
                call->services->catalogue, call->account.id, call->route.database, call->route.id,
                body, rest_call_header(call, REST_HEADER_IF_MATCH), &container, err) &&
            load_meters_apply(call->services->meters, container, call->services->burst_seconds,
                              err) &&
-           container_answer(call, database, container, 200, err);
+           views_wake(call) && container_answer(call, database, container, 200, err);
 }
 
 bool rest_containers_delete(struct rest_call *call, struct error *err)

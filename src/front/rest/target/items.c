@@ -27,23 +27,38 @@ static bool consistency_of(const struct rest_call *call, enum item_level *ret_le
 
 enum { VIEW_WAIT_MS_MAX = 5000 };
 
-/* A view may be asked to catch up first, by who can wait. */
+static bool view_wait_begin(struct rest_call *call, struct slice token, struct error *err)
+{
+    struct rest_view_wait *wait = ARENA_NEW(call->arena, struct rest_view_wait);
+    struct item_token *tokens = NULL;
+
+    if (!rest_session_parse(token, call->arena, &tokens, &wait->token_count, err))
+        return false;
+    wait->tokens = tokens;
+    call->view_wait = wait;
+    return true;
+}
+
+/* A view may be asked to catch up first; who waits holds no thread. */
 static bool view_wait(struct rest_call *call, const struct container *container, struct error *err)
 {
     struct slice header = rest_call_header(call, REST_HEADER_VIEW_WAIT);
-    uint64_t wait_ms;
+    struct slice token = rest_call_header(call, REST_HEADER_VIEW_SESSION);
+    uint64_t wait_ms = VIEW_WAIT_MS_MAX;
 
-    if (!header.data || !call->services->views ||
+    if ((!header.data && !token.data) || !call->services->views ||
         !definition_fields(container_definition(container))->view.form)
         return true;
-    if (!slice_to_uint64(header, &wait_ms) || wait_ms > VIEW_WAIT_MS_MAX)
+    if (header.data && (!slice_to_uint64(header, &wait_ms) || wait_ms > VIEW_WAIT_MS_MAX))
         return error_set(err, ERROR_BAD_REQUEST, "x-orrery-view-wait-ms must be 0 to %d",
                          VIEW_WAIT_MS_MAX);
     if (!call->may_block) {
         call->cold = true;
         return error_set(err, ERROR_COLD, "a view is waited for");
     }
-    return rest_views_wait(call->services->views, container, (int64_t)wait_ms, err);
+    return (call->view_wait || view_wait_begin(call, token, err)) &&
+           rest_views_wait(call->services->views, container, (int64_t)wait_ms, call->view_wait,
+                           &call->front, err);
 }
 
 bool rest_items_open(struct rest_call *call, struct rest_items *ret_items, struct error *err)
@@ -334,8 +349,10 @@ static void lag_answer(struct rest_call *call, const struct rest_items *items)
     struct front_view_report report;
 
     if (items->space.definition->view.form && call->services->views &&
-        rest_views_report(call->services->views, items->container, &report))
+        rest_views_report(call->services->views, items->container, &report)) {
         rest_answer_header_int(call, SLICE("x-orrery-view-lag-ms"), report.lag_ms);
+        rest_answer_header_int(call, SLICE("x-orrery-view-lag-lsn"), (int64_t)report.lag_lsn);
+    }
 }
 
 void rest_items_served(struct rest_call *call, const struct rest_items *items,

@@ -99,28 +99,42 @@ static size_t tokens_count(struct slice text)
     return count;
 }
 
-bool rest_session_check(struct rest_call *call, struct rest_items *items, struct error *err)
+bool rest_session_parse(struct slice text, struct arena *arena, struct item_token **ret_tokens,
+                        size_t *ret_count, struct error *err)
 {
-    struct slice text = rest_call_header(call, REST_HEADER_SESSION_TOKEN);
+    struct item_token *tokens =
+        ARENA_ARRAY(arena, struct item_token, MIN(tokens_count(text), (size_t)TOKENS_MAX));
+    size_t count = 0;
 
-    if (text.len)
-        items->tokens = ARENA_ARRAY(call->arena, struct item_token,
-                                    MIN(tokens_count(text), (size_t)TOKENS_MAX));
-    for (size_t i = 0; text.len; i++) {
+    for (; text.len; count++) {
         struct slice token, rest;
-        uint64_t range, lsn;
 
         if (!slice_split(text, ',', &token, &rest)) {
             token = text;
             rest = SLICE_NONE;
         }
-        if (i == TOKENS_MAX || !token_parse(slice_trim(token), &range, &lsn))
+        if (count == TOKENS_MAX ||
+            !token_parse(slice_trim(token), &tokens[count].partition, &tokens[count].lsn))
             return error_set(err, ERROR_BAD_REQUEST, "the session token is malformed");
-        if (!token_check(call->services->catalogue, items, range, lsn, err))
-            return false;
-        items->tokens[items->token_count++] = (struct item_token){range, lsn};
         text = rest;
     }
+    *ret_tokens = tokens;
+    *ret_count = count;
+    return true;
+}
+
+bool rest_session_check(struct rest_call *call, struct rest_items *items, struct error *err)
+{
+    struct slice text = rest_call_header(call, REST_HEADER_SESSION_TOKEN);
+
+    if (!text.len)
+        return true;
+    if (!rest_session_parse(text, call->arena, &items->tokens, &items->token_count, err))
+        return false;
+    for (size_t i = 0; i < items->token_count; i++)
+        if (!token_check(call->services->catalogue, items, items->tokens[i].partition,
+                         items->tokens[i].lsn, err))
+            return false;
     return true;
 }
 

@@ -4,6 +4,11 @@
 
 #include "front/rest/target/items.h"
 
+/* The tokens of a list, in the arena. ERROR_BAD_REQUEST. */
+NODISCARD bool rest_session_parse(struct slice text, struct arena *arena,
+                                  struct item_token **ret_tokens, size_t *ret_count,
+                                  struct error *err);
+
 /* Reads the token of the request, several joined by commas, into items, and checks those of present
  * ranges. ERROR_SESSION_AHEAD: a partition has not got that far, or is one that nobody has given
  * out; ERROR_BAD_REQUEST: it is no token. */

@@ -1,5 +1,6 @@
 #include "front/rest/views/follow.h"
 
+#include "base/memory.h"
 #include "catalogue/container_space.h"
 #include "catalogue/views.h"
 #include "cluster/walk.h"
@@ -296,8 +297,13 @@ static bool rows_check(const struct step *step, const struct item_scan_page *pag
         struct rid item;
 
         if (!document_find(page->items[i].document, SLICE("id"), &id) ||
-            id.type != DOCUMENT_STRING || !rid_parse(id.text, &item) || item.kind != RID_ITEM)
+            id.type != DOCUMENT_STRING || !rid_parse(id.text, &item) || item.kind != RID_ITEM) {
+            /* the group of a query before */
+            if (!rest_view_groups_prune(step->state, step->terms->services, step->view,
+                                        &page->items[i], 1, err))
+                return false;
             continue;
+        }
         if (!touched_read(step, item, &touched[count], err))
             return false;
         count++;
@@ -438,14 +444,58 @@ static bool is_quiet(const struct rest_view_state *state, struct commit_clock *t
     return true;
 }
 
+/* Where the partitions of the sources are now. A node that is away has them where they were. */
+static void seen_take(const struct step *step)
+{
+    struct rest_view_state *state = step->state;
+
+    memory_free(state->seen_next);
+    state->seen_next = NULL;
+    state->seen_next_count = 0;
+    for (size_t s = 0; s < step->definition->source_count; s++) {
+        CLEANUP(container_unref) struct container *source = source_open(step, s);
+        const struct partition_span *spans;
+        size_t count;
+
+        if (!source)
+            continue;
+        spans = partition_map_spans(container_map(source), &count);
+        state->seen_next =
+            memory_realloc(state->seen_next, memory_array_size(state->seen_next_count + count,
+                                                               sizeof *state->seen_next));
+        for (size_t i = 0; i < count; i++) {
+            struct rest_view_seen *seen = &state->seen_next[state->seen_next_count];
+            struct error away;
+
+            seen->partition = spans[i].id;
+            state->seen_next_count += commit_partition_lsn(container_commit(source, spans[i].node),
+                                                           spans[i].id, &seen->lsn, &away);
+        }
+    }
+}
+
+static uint64_t noted(const struct rest_view_state *state, struct commit_clock *times)
+{
+    uint64_t time = 0;
+
+    for (size_t i = 0; i < state->source_count; i++)
+        time = MAX(time, commit_clock_noted(times, state->hashes[i]));
+    return time;
+}
+
 static bool follow(const struct step *step, bool *ret_more, struct error *err)
 {
     struct rest_view_state *state = step->state;
     int64_t now_ms = clock_read_wall_ms(step->terms->services->clock);
-    uint64_t settled = commit_clock_settled(times_of(step));
     struct found found = {0};
+    uint64_t last, settled;
     bool lost;
 
+    /* What is durable was noted: once all that was noted by then is settled, the walk meets it. */
+    if (!is_quiet(state, times_of(step)))
+        seen_take(step);
+    last = noted(state, times_of(step));
+    settled = commit_clock_settled(times_of(step));
     *ret_more = false;
     if (is_quiet(state, times_of(step))) {
         found.all = true;
@@ -462,6 +512,10 @@ static bool follow(const struct step *step, bool *ret_more, struct error *err)
         state->changed |= found.count || !found.all;
     }
     *ret_more = !found.all;
+    if (!found.all || last > settled) {
+        memory_free(state->seen_next);
+        state->seen_next = NULL;
+    }
     if (found.all) {
         /* what was committed while it was walked may be behind it, so the time is that of before */
         state->at = behind(MAX(settled, state->at.time));
@@ -478,10 +532,25 @@ static bool follow(const struct step *step, bool *ret_more, struct error *err)
     return true;
 }
 
+bool rest_view_has_all(const struct rest_view_state *state, struct commit_clock *times)
+{
+    return state->phase == REST_VIEW_FOLLOW && is_quiet(state, times);
+}
+
+bool rest_view_has_seen(const struct rest_view_state *state, uint64_t partition, uint64_t lsn)
+{
+    if (state->phase != REST_VIEW_FOLLOW)
+        return false;
+    for (size_t i = 0; i < state->seen_count; i++)
+        if (state->seen[i].partition == partition)
+            return state->seen[i].lsn >= lsn;
+    return false;
+}
+
 int64_t rest_view_lag(const struct rest_view_state *state, struct commit_clock *times,
                       int64_t now_ms)
 {
-    if (state->phase == REST_VIEW_FOLLOW && is_quiet(state, times))
+    if (rest_view_has_all(state, times))
         return 0;
     return MAX(now_ms - state->at_ms, (int64_t)1);
 }

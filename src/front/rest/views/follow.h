@@ -24,3 +24,9 @@ NODISCARD bool rest_view_step(struct rest_view_state *state, const struct rest_v
 /* How far it is behind its sources, in milliseconds. */
 int64_t rest_view_lag(const struct rest_view_state *state, struct commit_clock *times,
                       int64_t now_ms);
+
+/* Does it have whatever was committed to its sources? */
+bool rest_view_has_all(const struct rest_view_state *state, struct commit_clock *times);
+
+/* Does it have what a partition of a source has had at an LSN? False: not, or it cannot tell. */
+bool rest_view_has_seen(const struct rest_view_state *state, uint64_t partition, uint64_t lsn);

@@ -43,6 +43,10 @@ const struct query_aggregate_call *rest_view_query_aggregates(const struct rest_
 NODISCARD bool rest_view_query_key_check(const struct rest_view_query *query,
                                          const struct partition_definition *key, struct error *err);
 
+/* The same of one path of a key, as text. */
+NODISCARD bool rest_view_query_path_check(const struct rest_view_query *query, struct slice path,
+                                          struct error *err);
+
 /* What an item has to do with a query with GROUP BY; in the arena. */
 struct rest_view_share {
     bool in;                                 /* else the filter leaves it out */

@@ -29,6 +29,8 @@ void rest_view_state_free(struct rest_view_state *state)
     if (!state)
         return;
     rest_view_query_free(state->query);
+    memory_free(state->seen);
+    memory_free(state->seen_next);
     buf_done(&state->position);
     memory_free(state);
 }

@@ -31,11 +31,18 @@ enum rest_view_phase {
     REST_VIEW_FOLLOW, /* changes are followed */
 };
 
+/* Up to where a partition of a source is in a view. */
+struct rest_view_seen {
+    uint32_t partition;
+    uint64_t lsn;
+};
+
 struct rest_view_state {
     struct rest_view_state *next;
     uint32_t account, database, number; /* of the container */
     bool listed;                        /* found by the last look for views */
     struct rest_view_query *query;      /* owned */
+    uint64_t query_hash;                /* of its text */
     size_t source_count;
     uint32_t sources[DEFINITION_VIEW_SOURCES_MAX]; /* their numbers */
     uint64_t hashes[DEFINITION_VIEW_SOURCES_MAX];  /* and history_hash */
@@ -52,6 +59,10 @@ struct rest_view_state {
 
     bool walked; /* up to `at`, by this process: later changes of its sources are noted in the clock
                   */
+    struct rest_view_seen *seen; /* owned; of all partitions, when it last had everything */
+    size_t seen_count;
+    struct rest_view_seen *seen_next; /* of a step: owned, takes the place of seen; NULL: none */
+    size_t seen_next_count;
     bool changed;                     /* since it was written down */
     int64_t kept_ms;                  /* at_ms as it is written down */
     int64_t written_ms;               /* monotonic: when that was */

@@ -2,7 +2,10 @@
 
 #include "base/memory.h"
 #include "catalogue/views.h"
+#include "document/bson.h"
 #include "front/rest/views/follow.h"
+
+#include <xxhash.h>
 
 enum {
     PAUSE_MS = 5,     /* between rounds while there are commits */
@@ -25,7 +28,8 @@ struct rest_views {
     /* Held for a look at or a change of the list and for what reports read. The list and what is in
      * it are changed by the thread alone, which needs no lock to read them. */
     struct mutex lock;
-    struct condition stepped; /* some view has come further */
+    struct rest_view_wait *parked;
+    bool waits_over; /* nobody waits any more */
     struct rest_view_state *list;
 };
 
@@ -49,6 +53,7 @@ static bool state_add(struct rest_views *views, const struct container *containe
     state->source_count = view->source_count;
     for (size_t i = 0; i < view->source_count; i++)
         state->sources[i] = view->source_rids[i].owner;
+    state->query_hash = XXH3_64bits(view->query.data, view->query.len);
     if (!rest_view_query_new(view, &state->query, err) ||
         !rest_view_state_read(state, views->options.services.catalogue, err)) {
         rest_view_state_free(state);
@@ -154,6 +159,101 @@ static bool look(struct rest_views *views, struct error *err)
     return gone_forget(views, err) && fine;
 }
 
+/* --- Waiting --------------------------------------------------------------------------------- */
+
+static struct commit_clock *times_of(const struct rest_views *views)
+{
+    return cluster_times(catalogue_cluster(views->options.services.catalogue));
+}
+
+static uint64_t noted_of(const struct rest_views *views, const struct rest_view_state *state)
+{
+    uint64_t time = 0;
+
+    for (size_t i = 0; i < state->source_count; i++)
+        time = MAX(time, commit_clock_noted(times_of(views), state->hashes[i]));
+    return time;
+}
+
+static bool has_reached(const struct rest_view_state *state, uint64_t time)
+{
+    return state->phase == REST_VIEW_FOLLOW && state->walked && state->at.time >= time;
+}
+
+static bool has_tokens(const struct rest_view_state *state, const struct rest_view_wait *wait)
+{
+    for (size_t i = 0; i < wait->token_count; i++)
+        if (!rest_view_has_seen(state, wait->tokens[i].partition, wait->tokens[i].lsn))
+            return false;
+    return wait->token_count > 0;
+}
+
+/* Under lock. A view that is gone is not waited for. */
+static bool is_there(const struct rest_views *views, struct rest_view_wait *wait)
+{
+    const struct rest_view_state *state = state_find(views, wait->number);
+
+    if (!state || has_tokens(state, wait))
+        return true;
+    for (size_t i = 0; !wait->is_below_done && i < state->source_count; i++) {
+        const struct rest_view_state *source = state_find(views, state->sources[i]);
+
+        if (source && !has_reached(source, wait->below))
+            return false;
+    }
+    if (!wait->is_below_done) {
+        wait->is_below_done = true;
+        wait->wanted = noted_of(views, state);
+    }
+    return has_reached(state, wait->wanted);
+}
+
+/* Under lock: where what it shall have stands now. */
+static void wait_begin(const struct rest_views *views, struct rest_view_wait *wait)
+{
+    const struct rest_view_state *state = state_find(views, wait->number);
+    bool is_second = false;
+
+    for (size_t i = 0; state && i < state->source_count; i++) {
+        const struct rest_view_state *source = state_find(views, state->sources[i]);
+
+        is_second |= source != NULL;
+        if (source)
+            wait->below = MAX(wait->below, noted_of(views, source));
+    }
+    if (!is_second && state) {
+        wait->is_below_done = true;
+        wait->wanted = noted_of(views, state);
+    }
+}
+
+static bool is_given_up(const struct rest_views *views, const struct rest_view_wait *wait)
+{
+    return views->waits_over || clock_monotonic_ms() >= wait->deadline_ms ||
+           (wait->call->cancelled && atomic_load(wait->call->cancelled));
+}
+
+/* Those that have what they wait for, or have waited long enough, go on. Moved under the lock, so
+ * that none is on its way once nobody waits any more. */
+static void parked_look(struct rest_views *views)
+{
+    WITH_LOCK (&views->lock) {
+        struct rest_view_wait **at = &views->parked;
+
+        while (*at) {
+            struct rest_view_wait *wait = *at;
+
+            if (is_there(views, wait) || is_given_up(views, wait)) {
+                *at = wait->next;
+                front_call_move(wait->call); /* gone from here on */
+            } else {
+                views->soon_ms = MIN(views->soon_ms, wait->deadline_ms);
+                at = &wait->next;
+            }
+        }
+    }
+}
+
 /* --- A round --------------------------------------------------------------------------------- */
 
 /* Names of sources may change. */
@@ -191,6 +291,23 @@ static void failure_note(struct rest_views *views, struct rest_view_state *state
     log_error(views->options.services.log, "a view could not be brought up to date", err);
 }
 
+/* The definition may have got another query. */
+static bool query_follow(struct rest_view_state *state, const struct definition_view *view,
+                         struct error *err)
+{
+    uint64_t hash = XXH3_64bits(view->query.data, view->query.len);
+    struct rest_view_query *query;
+
+    if (state->query_hash == hash)
+        return true;
+    if (!rest_view_query_new(view, &query, err))
+        return false;
+    rest_view_query_free(state->query); /* which nobody else reads */
+    state->query = query;
+    state->query_hash = hash;
+    return true;
+}
+
 /* Reports read what a step works on: a copy is worked on, and put in its place. */
 static bool state_step(struct rest_views *views, struct rest_view_state *state,
                        struct container *view, bool *ret_more, struct error *err)
@@ -200,13 +317,23 @@ static bool state_step(struct rest_views *views, struct rest_view_state *state,
     bool fine;
 
     hashes_set(views, &copy, &definition_fields(container_definition(view))->view);
-    fine = rest_view_step(&copy, &terms, view, ret_more, err);
+    fine = query_follow(&copy, &definition_fields(container_definition(view))->view, err) &&
+           rest_view_step(&copy, &terms, view, ret_more, err);
     if (!fine)
         failure_note(views, &copy, err);
     WITH_LOCK (&views->lock) {
+        if (copy.seen_next && (!fine || copy.phase != REST_VIEW_FOLLOW)) {
+            memory_free(copy.seen_next); /* it has not come so far */
+            copy.seen_next = NULL;
+        }
+        if (copy.seen_next) {
+            memory_free(copy.seen);
+            copy.seen = copy.seen_next;
+            copy.seen_count = copy.seen_next_count;
+            copy.seen_next = NULL;
+        }
         copy.next = state->next;
         *state = copy;
-        condition_broadcast(&views->stepped);
     }
     return fine;
 }
@@ -251,6 +378,7 @@ bool rest_views_round(struct rest_views *views, bool *ret_more, struct error *er
     views->soon_ms = clock_monotonic_ms() + IDLE_MS;
     for (struct rest_view_state *state = views->list; state; state = state->next)
         fine = state_visit(views, state, &more, err) && fine;
+    parked_look(views);
     *ret_more = more;
     return fine;
 }
@@ -288,7 +416,6 @@ struct rest_views *rest_views_new(const struct rest_views_options *options)
 
     views->options = *options;
     mutex_init(&views->lock);
-    condition_init(&views->stepped);
     sleeper_init(&views->sleeper, options->bell);
     if (!options->by_hand)
         thread_start(&views->thread, "views", views_main, views);
@@ -311,7 +438,6 @@ void rest_views_free(struct rest_views *views)
         rest_view_state_free(state);
     }
     sleeper_done(&views->sleeper);
-    condition_done(&views->stepped);
     mutex_done(&views->lock);
     memory_free(views);
 }
@@ -323,46 +449,133 @@ void rest_views_wake(struct rest_views *views)
     sleeper_wake(&views->sleeper);
 }
 
-/* --- Waiting --------------------------------------------------------------------------------- */
+/* --- Who waits ------------------------------------------------------------------------------- */
 
-/* Under lock, and let go while it waits: a view may be gone by then. */
-static bool number_wait(struct rest_views *views, uint32_t number, int64_t deadline_ms)
+static void park(struct front_call *call)
 {
-    struct commit_clock *times =
-        cluster_times(catalogue_cluster(views->options.services.catalogue));
-    const struct rest_view_state *state = state_find(views, number);
-    uint64_t wanted = 0;
+    struct rest_view_wait *wait = call->parked;
+    struct rest_views *views = wait->views;
 
-    if (!state)
-        return true;
-    for (size_t i = 0; i < state->source_count; i++) {
-        if (!number_wait(views, state->sources[i], deadline_ms))
-            return false;
-        state = state_find(views, number);
-        if (!state)
-            return true;
+    WITH_LOCK (&views->lock) {
+        if (views->waits_over) {
+            front_call_move(call);
+        } else {
+            wait->next = views->parked;
+            views->parked = wait;
+        }
     }
-    for (size_t i = 0; i < state->source_count; i++)
-        wanted = MAX(wanted, commit_clock_noted(times, state->hashes[i]));
-    while (state &&
-           (state->phase != REST_VIEW_FOLLOW || !state->walked || state->at.time < wanted)) {
-        if (!condition_wait_until(&views->stepped, &views->lock, deadline_ms))
-            return false;
-        state = state_find(views, number);
+    sleeper_wake(&views->sleeper);
+}
+
+/* What no source has had is not waited for: the token is of a state that is not known here. */
+static bool tokens_check(const struct rest_views *views, const struct container *view,
+                         const struct rest_view_wait *wait, struct error *err)
+{
+    const struct definition_view *definition = &definition_fields(container_definition(view))->view;
+
+    for (size_t s = 0; wait->token_count && s < definition->source_count; s++) {
+        CLEANUP(container_unref) struct container *source = NULL;
+
+        catalogue_container_by_number(
+            views->options.services.catalogue, container_account_number(view),
+            container_database_number(view), definition->source_rids[s].owner, &source);
+        for (size_t i = 0; source && i < wait->token_count; i++) {
+            const struct item_token *token = &wait->tokens[i];
+            const struct partition_span *span =
+                partition_map_find_id(container_map(source), (uint32_t)token->partition);
+            struct error away;
+            uint64_t now;
+
+            if (span &&
+                commit_partition_lsn(container_commit(source, span->node), span->id, &now, &away) &&
+                now < token->lsn)
+                return error_set(err, ERROR_SESSION_AHEAD,
+                                 "the session token names write %llu of range %u of \"%.*s\", "
+                                 "which stands at %llu",
+                                 (unsigned long long)token->lsn, span->id,
+                                 SLICE_ARG(container_info(source)->id), (unsigned long long)now);
+        }
     }
     return true;
 }
 
 bool rest_views_wait(struct rest_views *views, const struct container *view, int64_t wait_ms,
-                     struct error *err)
+                     struct rest_view_wait *wait, struct front_call *call, struct error *err)
 {
-    bool there = false;
+    bool there = false, given_up = false;
 
-    WITH_LOCK (&views->lock)
-        there = number_wait(views, container_info(view)->number, clock_monotonic_ms() + wait_ms);
-    return there || error_set(err, ERROR_TIMED_OUT,
-                              "the view \"%.*s\" did not catch up with its sources in %lld ms",
-                              SLICE_ARG(container_info(view)->id), (long long)wait_ms);
+    if (!wait->deadline_ms && !tokens_check(views, view, wait, err))
+        return false;
+    wait->views = views;
+    wait->call = call;
+    wait->number = container_info(view)->number;
+    WITH_LOCK (&views->lock) {
+        if (!wait->deadline_ms) {
+            wait->deadline_ms = clock_monotonic_ms() + wait_ms;
+            wait_begin(views, wait);
+        }
+        there = is_there(views, wait);
+        given_up = is_given_up(views, wait);
+    }
+    if (there)
+        return true;
+    if (given_up)
+        return error_set(err, ERROR_TIMED_OUT,
+                         "the view \"%.*s\" did not catch up with its sources in %lld ms",
+                         SLICE_ARG(container_info(view)->id), (long long)wait_ms);
+    call->parked = wait;
+    call->park = park;
+    err->code = ERROR_NONE; /* nothing has failed */
+    return false;
+}
+
+void rest_views_let_go(struct rest_views *views)
+{
+    if (!views)
+        return;
+    WITH_LOCK (&views->lock) {
+        views->waits_over = true;
+        while (views->parked) {
+            struct rest_view_wait *wait = views->parked;
+
+            views->parked = wait->next;
+            front_call_move(wait->call);
+        }
+    }
+}
+
+/* What the partitions of its sources have had since it last had everything. One that came since is
+ * not counted before the next time. */
+static uint64_t lag_lsn(const struct rest_views *views, const struct rest_view_state *state)
+{
+    uint64_t sum = 0;
+
+    for (size_t s = 0; s < state->source_count; s++) {
+        CLEANUP(container_unref) struct container *source = NULL;
+        const struct partition_span *spans;
+        size_t count;
+
+        catalogue_container_by_number(views->options.services.catalogue, state->account,
+                                      state->database, state->sources[s], &source);
+        if (!source)
+            continue;
+        spans = partition_map_spans(container_map(source), &count);
+        for (size_t i = 0; i < count; i++) {
+            uint64_t now, was = 0;
+            bool known = !state->seen_count;
+            struct error away;
+
+            for (size_t n = 0; n < state->seen_count; n++)
+                if (state->seen[n].partition == spans[i].id) {
+                    was = state->seen[n].lsn;
+                    known = true;
+                }
+            if (known && commit_partition_lsn(container_commit(source, spans[i].node), spans[i].id,
+                                              &now, &away))
+                sum += now > was ? now - was : 0;
+        }
+    }
+    return sum;
 }
 
 bool rest_views_report(struct rest_views *views, const struct container *view,
@@ -383,6 +596,7 @@ bool rest_views_report(struct rest_views *views, const struct container *view,
             found = true;
             *ret_report = state->figures;
             ret_report->lag_ms = rest_view_lag(state, times, clock_read_wall_ms(services->clock));
+            ret_report->lag_lsn = ret_report->lag_ms ? lag_lsn(views, state) : 0;
             ret_report->phase = phases[state->phase];
         }
     }
@@ -400,4 +614,44 @@ bool rest_views_check(struct slice body, struct error *err)
     return !definition_fields(definition)->view.form ||
            (rest_view_query_new(&definition_fields(definition)->view, &query, err) &&
             rest_view_query_key_check(query, &definition_fields(definition)->key, err));
+}
+
+bool rest_views_replace_check(const struct container *container, struct slice body,
+                              struct error *err)
+{
+    CLEANUP(rest_view_query_free) struct rest_view_query *query = NULL;
+    const struct definition_fields *fields = definition_fields(container_definition(container));
+    struct definition_view view = {.form = DEFINITION_VIEW_OWN};
+    struct document_value orrery, own, text;
+
+    if (fields->view.form != DEFINITION_VIEW_OWN ||
+        !document_find(body, SLICE("orrery"), &orrery) || orrery.type != DOCUMENT_OBJECT ||
+        !document_find(orrery.document, SLICE("view"), &own) || own.type != DOCUMENT_OBJECT ||
+        !document_find(own.document, SLICE("query"), &text) || text.type != DOCUMENT_STRING ||
+        text.text.len > DEFINITION_VIEW_QUERY_MAX)
+        return true; /* the definition says what is wrong with it */
+    view.query = text.text;
+    return rest_view_query_new(&view, &query, err) &&
+           rest_view_query_key_check(query, &fields->key, err);
+}
+
+bool rest_views_key_check(const struct container *container, struct slice partition_key,
+                          struct error *err)
+{
+    CLEANUP(rest_view_query_free) struct rest_view_query *query = NULL;
+    const struct definition_view *view = &definition_fields(container_definition(container))->view;
+    struct document_value paths;
+    struct document_iter iter;
+
+    if (!view->form || !partition_key.data ||
+        !document_find(partition_key, SLICE("paths"), &paths) || paths.type != DOCUMENT_ARRAY)
+        return true;
+    if (!rest_view_query_new(view, &query, err))
+        return false;
+    document_iter_init(&iter, paths.document);
+    while (document_iter_next(&iter))
+        if (iter.value.type == DOCUMENT_STRING &&
+            !rest_view_query_path_check(query, iter.value.text, err))
+            return false;
+    return true;
 }

@@ -7,7 +7,9 @@
 
 #include "base/bell.h"
 #include "front/front.h"
+#include "front/kit/call.h"
 #include "front/rest/views/state.h"
+#include "item/reading.h"
 
 struct rest_views; /* opaque, owned */
 
@@ -33,10 +35,38 @@ NODISCARD bool rest_views_round(struct rest_views *views, bool *ret_more, struct
  * query. ERROR_VIEW_UNFIT, ERROR_BAD_QUERY and its kin. */
 NODISCARD bool rest_views_check(struct slice body, struct error *err);
 
-/* Waits until the view has whatever was committed to its sources before the call, and so have those
- * of them that are views. Nothing is waited for where the container is no view. ERROR_TIMED_OUT. */
+/* May this body replace the definition of a container? As above, of a view with another query. */
+NODISCARD bool rest_views_replace_check(const struct container *container, struct slice body,
+                                        struct error *err);
+
+/* May a view be re-keyed to this partition key ({"paths": [...]})? ERROR_VIEW_UNFIT. */
+NODISCARD bool rest_views_key_check(const struct container *view, struct slice partition_key,
+                                    struct error *err);
+
+/* A request that waits for a view: in its call, all zero at first. */
+struct rest_view_wait {
+    struct rest_views *views;
+    struct rest_view_wait *next; /* of those that are parked */
+    struct front_call *call;
+    int64_t deadline_ms;             /* monotonic; 0: it was not begun */
+    uint32_t number;                 /* of the view */
+    const struct item_token *tokens; /* of sources: what it has to have; in the call's arena */
+    size_t token_count;              /* 0: whatever was committed when it began */
+    bool is_below_done;              /* sources that are views have what they shall have */
+    uint64_t below, wanted;          /* cluster times: of their sources, of its own */
+};
+
+/* Has the view what is waited for: what tokens of its sources name or, without any, whatever was
+ * committed to its sources when the call came, and so have those of them that are views? Else the
+ * call is parked (front_call.park) and run again, by a worker, when it has or the time is over;
+ * false without an error code, then. Nothing is waited for where the container is no view.
+ * ERROR_TIMED_OUT. */
 NODISCARD bool rest_views_wait(struct rest_views *views, const struct container *view,
-                               int64_t wait_ms, struct error *err);
+                               int64_t wait_ms, struct rest_view_wait *wait,
+                               struct front_call *call, struct error *err);
+
+/* Whoever waits, waits no more, now and later. NULL is fine. */
+void rest_views_let_go(struct rest_views *views);
 
 /* How a view is. False: it is none, or was not looked at yet. */
 bool rest_views_report(struct rest_views *views, const struct container *view,

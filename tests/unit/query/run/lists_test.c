@@ -119,10 +119,26 @@ static void too_many_entries_are_walked(void **state UNUSED)
     query_lists_put(lists, list);
     found = query_lists_find(lists, &key);
     assert_true(found && query_list_is_long(found));
+    assert_true(query_list_tried(found) > number);
     wide = query_list_begin(&other);
     for (number = 1; entry_add(wide, number, 4096); number++)
         assert_true(number < 4000); /* by their bytes */
     assert_true(query_list_is_long(wide));
+}
+
+/* Who has read as far as he wanted says how far that was: others may want more. */
+static void a_list_may_be_given_up(void **state UNUSED)
+{
+    struct query_list_key key = key_of(5, "boat");
+    CLEANUP(query_list_unref) struct query_list *list = query_list_begin(&key);
+
+    for (uint64_t i = 1; i <= 100; i++)
+        assert_true(entry_add(list, i, 10));
+    assert_false(query_list_is_long(list));
+    query_list_give_up(list);
+    assert_true(query_list_is_long(list));
+    assert_int_equal(query_list_tried(list), 100);
+    assert_int_equal(query_list_count(list), 0);
 }
 
 int main(void)
@@ -132,6 +148,7 @@ int main(void)
         cmocka_unit_test(the_second_search_at_an_lsn_makes_lists),
         cmocka_unit_test(the_one_that_was_used_longest_ago_makes_way),
         cmocka_unit_test(too_many_entries_are_walked),
+        cmocka_unit_test(a_list_may_be_given_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
