@@ -564,6 +564,10 @@ static void quiet(struct world *world)
     struct error err;
     bool busy;
 
+    /* a fault that has not come yet comes no more */
+    for (size_t n = 0; n < ARRAY_LEN(world->fixture->engines); n++)
+        fault_engine_fail_nth(world->fixture->engines[n], FAULT_WRITES, 0, ERROR_NONE,
+                              FAULT_NOT_WRITTEN);
     world_restart(world);
     for (int i = 0; i < 3000; i++) {
         bool moving = false;
