@@ -23,6 +23,10 @@ static const char *const definitions[][2] = {
     {"some", "{\"name\":\"some\",\"key\":[{\"path\":\"/y\"}],\"filter\":[{\"path\":\"/x\","
              "\"comparison\":\"greater\",\"value\":10}]}"},
     {"hash", "{\"name\":\"hash\",\"hidden\":true,\"key\":[{\"path\":\"/y\",\"hashed\":true}]}"},
+    {"else", "{\"name\":\"else\",\"placed\":\"/to\",\"key\":[{\"path\":\"/x\"},{\"path\":\"/id\"},"
+             "{\"path\":\"/pk\"}]}"},
+    {"elsewhere", "{\"name\":\"elsewhere\",\"placed\":\"/to\",\"key\":[{\"path\":\"/y\"}],"
+                  "\"filter\":[{\"path\":\"/x\",\"comparison\":\"less\",\"value\":30}]}"},
     {"wild", "{\"name\":\"wild\",\"wildcard\":{\"exclude\":[\"/tags/*\"]}}"},
 };
 
@@ -56,12 +60,12 @@ static bool would_conflict(const struct run *run, int key, int id, int x)
 
 static const char *item_text(struct random *random, int key, int id, int x, struct arena *arena)
 {
-    return arena_text(arena,
-                      arena_printf(arena,
-                                   "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"y\":\"%d\","
-                                   "\"tags\":[%d,%d]}",
-                                   id, key, x, (int)random_below(random, 5),
-                                   (int)random_below(random, 5), (int)random_below(random, 5)));
+    return arena_text(
+        arena, arena_printf(arena,
+                            "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"y\":\"%d\","
+                            "\"tags\":[%d,%d],\"to\":\"k%d\"}",
+                            id, key, x, (int)random_below(random, 5), (int)random_below(random, 5),
+                            (int)random_below(random, 5), (int)random_below(random, 9)));
 }
 
 static void step_put(struct run *run)
