@@ -145,6 +145,8 @@ static void scope_init(struct verify *verify)
         .policy_version = container_policy_version(container),
         .writers = container_writers(container),
         .clock = NULL,
+        .map = container_map(container),
+        .node = partition->span ? partition->span->node : 0,
     };
     verify->versions_from = scope->policy_version - (uint32_t)verify->before_count;
     for (size_t i = 0; i < fields->index_count; i++)
@@ -257,7 +259,6 @@ static bool header_check(const struct item_header *header, struct error *err)
 bool verify_item_build(const struct verify *verify, struct slice key, struct slice stored,
                        struct arena *arena, struct verify_item *ret_item, struct error *err)
 {
-    struct write_set *set;
     struct item_scope scope;
 
     *ret_item = (struct verify_item){0};
@@ -279,7 +280,8 @@ bool verify_item_build(const struct verify *verify, struct slice key, struct sli
         .is_carried = true,
         .carried = ret_item->item.header,
     };
-    return write_set_build(&scope, &ret_item->change, 1, arena, &set, &ret_item->part, err);
+    return write_set_build(&scope, &ret_item->change, 1, arena, &ret_item->set, &ret_item->part,
+                           err);
 }
 
 /* Which version came before only the feed knows: it can be told whether it may be. */
@@ -540,7 +542,7 @@ static bool item_take(struct verify *verify, struct slice key, struct slice stor
         verify->expected[family]++;
         lookup_add(verify, lookups, op, item);
     }
-    return sums_add(verify, item, err);
+    return verify_placed_check(verify, item, err) && sums_add(verify, item, err);
 }
 
 static struct engine_range range_behind(const struct verify *verify, uint8_t family,
@@ -667,6 +669,9 @@ static bool count_step(struct verify *verify, size_t entries_max, size_t *looked
                 return false;
         } else if (!is_derived_family(family)) {
             verify_tell(verify, VERIFY_SURPLUS, entry.key, "no entry has a key of this kind");
+        } else if (verify_is_placed(verify, entry.key)) {
+            if (!verify_placed_look(verify, entry.key, err))
+                return false;
         } else {
             verify->found[family] += counts(verify, &entry);
         }

@@ -1,4 +1,5 @@
 /* Verify from within: verify.c walks items forwards, verify_surplus.c entries backwards,
+ * verify_placed.c those that lie elsewhere than their items,
  * verify_repair.c makes entries anew, verify_history.c reads the history of changes. */
 #pragma once
 
@@ -53,6 +54,7 @@ struct verify {
 struct verify_item {
     struct item item;
     struct write_set_change change;
+    struct write_set *set;
     struct commit_part part;
 };
 
@@ -72,6 +74,14 @@ void verify_tell(struct verify *verify, enum verify_kind kind, struct slice key,
 /* Names the entries of a family that no item makes. *ret_finished: the family is done. */
 NODISCARD bool verify_surplus_step(struct verify *verify, uint8_t family, size_t entries_max,
                                    size_t *ret_looked, bool *ret_finished, struct error *err);
+
+/* Is it an entry that lies elsewhere than its item? */
+bool verify_is_placed(const struct verify *verify, struct slice key);
+/* Looks up those that an item makes. */
+NODISCARD bool verify_placed_check(struct verify *verify, const struct verify_item *item,
+                                   struct error *err);
+/* Looks for the item of one that was found. */
+NODISCARD bool verify_placed_look(struct verify *verify, struct slice key, struct error *err);
 
 /* Goes on through the history of a node's changes. */
 NODISCARD bool verify_history_step(struct verify *verify, size_t entries_max, size_t *looked,

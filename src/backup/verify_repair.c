@@ -23,16 +23,44 @@ static bool op_is_needed(const struct verify *verify, const struct engine_op *op
     return true;
 }
 
+/* Of entries that lie elsewhere those that are not as they should be, in parts of their own. */
+static bool placed_collect(struct verify *verify, const struct verify_item *item,
+                           struct arena *arena, struct commit_part **parts, size_t *part_count,
+                           struct error *err)
+{
+    size_t count, lacking = 0;
+    const struct write_placed *placed = write_set_placed(item->set, &count);
+    struct write_placed *list = ARENA_ARRAY(arena, struct write_placed, count + 1);
+    struct commit_part *all = ARENA_ARRAY(arena, struct commit_part, count + 1);
+
+    for (size_t i = 0; i < count; i++) {
+        struct engine_value value;
+
+        if (!engine_get(verify->scope.engine, NULL,
+                        write_placed_span(&verify->scope, &placed[i])->id, placed[i].op.key,
+                        ENGINE_READ_ANY, arena, &value, err))
+            return false;
+        if (value.found != ENGINE_FOUND || value.bytes.len)
+            list[lacking++] = placed[i];
+    }
+    if (!lacking)
+        return true;
+    all[0] = **parts;
+    *parts = all;
+    return write_placed_parts(&verify->scope, list, lacking, all, part_count, arena, err);
+}
+
 /* What the item lacks of what it makes; *ret_makes: the surplus is among what it makes now. */
 static bool lacking_collect(struct verify *verify, struct slice key, struct slice stored,
                             struct slice surplus, struct arena *arena, struct commit_part *part,
-                            bool *ret_makes, struct error *err)
+                            struct verify_item *ret_item, bool *ret_makes, struct error *err)
 {
     struct verify_item item;
     struct error damage;
 
     if (!verify_item_build(verify, key, stored, arena, &item, &damage))
         return true; /* nobody knows what it makes */
+    *ret_item = item;
     part->ops = ARENA_ARRAY(arena, struct engine_op, item.part.op_count + 1);
     for (size_t i = 0; i < item.part.op_count; i++) {
         bool needed;
@@ -59,6 +87,7 @@ static bool item_try(struct verify *verify, struct slice item_key, struct slice 
     struct commit_batch batch = {
         .parts = &part, .part_count = 1, .moment = commit_moment(verify->scope.commit)};
     struct engine_value value = {.found = ENGINE_ABSENT};
+    struct verify_item *item = ARENA_NEW(arena, struct verify_item);
     bool makes = false;
 
     if (item_key.len) {
@@ -69,15 +98,18 @@ static bool item_try(struct verify *verify, struct slice item_key, struct slice 
             return false;
     }
     if (value.found == ENGINE_FOUND &&
-        !lacking_collect(verify, item_key, value.bytes, surplus, arena, &part, &makes, err))
+        !lacking_collect(verify, item_key, value.bytes, surplus, arena, &part, item, &makes, err))
         return false;
     if (surplus.data && !makes)
         part.ops[part.op_count++] = (struct engine_op){ENGINE_DELETE, surplus, SLICE_NONE};
-    if (!part.op_count)
+    if (!placed_collect(verify, item, arena, &batch.parts, &batch.part_count, err))
+        return false;
+    if (!part.op_count && batch.part_count == 1 && !batch.parts[0].op_count)
         return true;
     if (!commit_run(verify->scope.commit, &batch, err))
         return false;
-    verify->figures.repaired += part.op_count;
+    for (size_t i = 0; i < batch.part_count; i++)
+        verify->figures.repaired += batch.parts[i].op_count;
     return true;
 }
 

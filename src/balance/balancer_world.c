@@ -1,5 +1,6 @@
 #include "balance/balancer_private.h"
 #include "catalogue/container_usage.h"
+#include "catalogue/placed.h"
 #include "partition/strategy.h"
 
 enum {
@@ -198,6 +199,7 @@ static void span_add(struct balancer *balancer, struct balancer_world *world,
         .allowed = verdict.allowed,
         .heat = heat_of(balancer, about->span->id),
         .fixed = container_migration(about->container) != NULL ||
+                 container_places(about->container) ||
                  promotion_list_sharing(container_promotions(about->container), about->span->id) ||
                  !cluster_node_serves(cluster_find(cluster, about->span->node)),
     };

@@ -3,6 +3,7 @@
  * Making one decides everything first (definition, offer, how many partitions), then makes the
  * partitions, then commits the record: the one moment from which it exists. */
 #include "catalogue/catalogue_private.h"
+#include "catalogue/placed.h"
 #include "catalogue/shares.h"
 #include "catalogue/withheld.h"
 #include "document/order.h"
@@ -441,6 +442,7 @@ bool catalogue_container_redefine(struct catalogue_change *change,
     container = catalogue_state_container(state);
     if (!container_throughput_check(limits, definition, container->map, &container->offer, err) ||
         !catalogue_promotions_let_replace(container, definition, err) ||
+        !catalogue_placed_lets_replace(container, definition, err) ||
         !policy_advance(container, definition, before_max, err))
         return false;
     if (definition_fields(container->definition)->followed !=

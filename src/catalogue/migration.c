@@ -3,6 +3,7 @@
 #include "catalogue/migration.h"
 
 #include "catalogue/catalogue_private.h"
+#include "catalogue/placed.h"
 #include "definition/rekey.h"
 #include "partition/journal.h"
 #include "partition/layout.h"
@@ -259,6 +260,7 @@ static bool request_check(const struct container *container,
                          SLICE_ARG(container->state.info.id), spans,
                          container->catalogue->limits.container_partitions_max);
     return catalogue_promotions_let_migrate(container, request, err) &&
+           catalogue_placed_lets_migrate(container, request, err) &&
            bounds_check(container, request, err);
 }
 

@@ -113,6 +113,8 @@ bool catalogue_partitions_make(struct catalogue *catalogue, const struct definit
     /* Containers of one partition go round the nodes too. */
     for (size_t i = 0; i < plan.node_count; i++)
         dealt[i] = nodes[(plan.first_id + i) % plan.node_count];
+    if (index_policy_places(definition_fields(definition)->policy))
+        plan.node_count = 1; /* an item and its entries are one commit (catalogue/placed.h) */
     if (!partition_map_new_even(&plan, &map, err))
         return false;
     spans = partition_map_spans(map, &span_count);

@@ -650,6 +650,7 @@ static bool parts_read(struct definition *definition, struct slice body,
            definition_view_read(&definition->fields, body, before ? &before->fields : NULL,
                                 definition->arena, out, err) &&
            orrery_read(definition, body, before, out, err) &&
+           definition_placed_check(&definition->fields, err) &&
            definition_view_check(&definition->fields, body, err);
 }
 

@@ -26,6 +26,19 @@ NODISCARD bool definition_indexes_read(struct definition_fields *fields,
                                        const struct definition_fields *before, const bool *taken,
                                        struct arena *arena, struct buf *out, struct error *err);
 
+/* Can entries of an index lie elsewhere than their items in such a container? ERROR_NOT_SUPPORTED.
+ */
+NODISCARD bool definition_placed_check(const struct definition_fields *fields, struct error *err);
+
+/* The elements of `orrery.indexes`; data NULL: it has none. */
+struct slice definition_indexes_array(const struct definition_fields *fields);
+
+/* Says what `orrery.graph` of the creator's words chooses by other members, and takes it out of
+ * them: graph.c. ERROR_BAD_REQUEST, ERROR_NOT_SUPPORTED. */
+NODISCARD bool definition_graph_settle(const struct definition_fields *fields,
+                                       const struct definition_fields *before, struct arena *arena,
+                                       struct slice *object, struct error *err);
+
 /* The indexes of a body without what only the server says of them. */
 struct slice definition_indexes_fresh(struct slice array, struct arena *arena);
 

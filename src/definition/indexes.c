@@ -30,6 +30,14 @@ static bool indexes_find(struct slice document, struct slice *ret_array)
     return true;
 }
 
+struct slice definition_indexes_array(const struct definition_fields *fields)
+{
+    struct slice array = SLICE_NONE;
+
+    (void)indexes_find(fields->document, &array);
+    return array;
+}
+
 const struct index_definition *definition_index(const struct definition_fields *fields,
                                                 struct slice name)
 {
@@ -220,6 +228,25 @@ bool definition_indexes_read(struct definition_fields *fields, const struct docu
     fields->index_count = r.count;
     policy_add(fields, arena);
     return true;
+}
+
+bool definition_placed_check(const struct definition_fields *fields, struct error *err)
+{
+    const struct partition_definition *key = &fields->key;
+    const char *wrong = NULL;
+
+    if (!index_policy_places(fields->policy))
+        return true;
+    if (key->path_count != 1 || key->system_key)
+        wrong = "a partition key of one path";
+    else if (key->synthetic)
+        wrong = "a partition key that clients make";
+    else if (fields->default_ttl != DEFINITION_TTL_OFF)
+        wrong = "items that do not expire: its entries do not tell";
+    else if (fields->view.form)
+        wrong = "a container that is no view";
+    return !wrong || error_set(err, ERROR_NOT_SUPPORTED,
+                               "orrery.indexes: an index with \"placed\" takes %s", wrong);
 }
 
 struct slice definition_indexes_fresh(struct slice array, struct arena *arena)

@@ -439,7 +439,7 @@ bool definition_orrery_read(struct definition_fields *fields, struct slice objec
 
     if (!object.data)
         return true;
-    if (!names_check(object, err))
+    if (!definition_graph_settle(fields, before, arena, &object, err) || !names_check(object, err))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         const struct member *member = &members[i];

@@ -4,6 +4,23 @@
 
 #include "index/policy_private.h"
 
+/* Entries that lie elsewhere than their item are read for what they say: nothing leads from them to
+ * the item, and so each item has one, of whole values. */
+static bool placed_check(const struct index_parts *parts, struct error *err)
+{
+    bool plain = parts->part_count && !parts->spatial && !parts->text && !parts->collator &&
+                 !parts->multikey && !parts->sparse && !parts->expires &&
+                 parts->unique == INDEX_UNIQUE_NOT && parts->order == DOCUMENT_ORDER_SQL;
+
+    for (size_t i = 0; i < parts->part_count; i++)
+        plain = plain && !parts->parts[i].hashed;
+    return plain || error_set(err, ERROR_NOT_SUPPORTED,
+                              "index \"%.*s\": entries are placed by \"placed\" only of a key of "
+                              "plain paths in SQL's order that is neither multikey, sparse, unique "
+                              "nor expiring",
+                              SLICE_ARG(parts->name));
+}
+
 static bool parts_check(const struct index_parts *parts, struct error *err)
 {
     if (!parts->name.len || parts->name.len > INDEX_NAME_MAX)
@@ -39,6 +56,8 @@ static bool parts_check(const struct index_parts *parts, struct error *err)
         return error_set(err, ERROR_BAD_REQUEST,
                          "index \"%.*s\": items cannot expire before their time",
                          SLICE_ARG(parts->name));
+    if (parts->placed && !placed_check(parts, err))
+        return false;
     for (size_t i = 0; i < parts->part_count; i++)
         for (size_t s = 0; s < parts->parts[i].path.count; s++)
             if (parts->parts[i].path.segments[s].kind != DOCUMENT_SEGMENT_PROPERTY)
@@ -134,7 +153,7 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .order = parts->order,
         .multikey = parts->multikey,
         .counted = parts->counted,
-        .hidden = parts->hidden,
+        .hidden = parts->hidden || parts->placed, /* its entries do not lead to items */
         .sparse = parts->sparse,
         .unique = parts->unique,
         .state = parts->state,
@@ -142,6 +161,7 @@ bool index_definition_build(const struct index_parts *parts, struct arena *arena
         .filter = filter_collate(parts, arena),
         .filter_count = parts->filter_count,
         .text = parts->text,
+        .placed = parts->placed,
     };
     if (parts->collator)
         collator_take(parts, definition);
@@ -229,7 +249,8 @@ bool index_definition_same(const struct index_definition *a, const struct index_
 {
     if (a->kind != b->kind || a->collator != b->collator || a->multikey != b->multikey ||
         a->counted != b->counted || a->sparse != b->sparse || a->unique != b->unique ||
-        !slice_equal(a->prefix, b->prefix) || !filters_same(a, b))
+        !slice_equal(a->prefix, b->prefix) || !filters_same(a, b) || !a->placed != !b->placed ||
+        (a->placed && !index_paths_same(a->placed, b->placed)))
         return false;
     for (size_t i = 0; i < a->part_count; i++)
         if (!index_paths_same(&a->parts[i].path, &b->parts[i].path) ||

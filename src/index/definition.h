@@ -125,6 +125,8 @@ struct index_definition {
     int32_t expire_after_s; /* items go so long after the date at its path; INDEX_EXPIRES_NEVER */
     const struct index_condition *filter;
     size_t filter_count;
+    const struct document_path *placed; /* entries lie with the partition key that stands there, in
+                                           whichever partition that is; NULL: with their item */
     struct slice prefix; /* the beginning of its entries; the values follow, of a wildcard a path */
 };
 
@@ -210,7 +212,8 @@ struct index_parts {
     int32_t expire_after_s;
     const struct index_condition *filter;
     size_t filter_count;
-    const struct index_text *text; /* NULL: it is none of full text */
+    const struct index_text *text;      /* NULL: it is none of full text */
+    const struct document_path *placed; /* NULL: entries lie with their items */
 };
 
 /* Checks the parts, which must live as long as the arena. ERROR_BAD_REQUEST, ERROR_NOT_SUPPORTED.

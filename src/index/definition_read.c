@@ -16,6 +16,8 @@
  *      "text": {"language": "en", "override": "language", "weights": [1, 10], "all": 1},
  *                                          of full text: weights of the paths of key; all: texts at
  *                                          any path have that weight, and key may be missing
+ *      "placed": "/b",                     its entries lie with the partition key at this path, in
+ *                                          whichever partition that is, and not with their item
  *      "source": {...},                    in the words of the language it is from; kept as it is
  *      "unique": "logicalPartition",
  *      "expireAfterSeconds": 60,
@@ -424,6 +426,14 @@ static bool text_settle(struct reading *r)
     return true;
 }
 
+static bool placed_read(struct reading *r, const struct document_value *value)
+{
+    struct document_path *path = ARENA_NEW(r->arena, struct document_path);
+
+    r->parts.placed = path;
+    return path_read(r, value, DOCUMENT_PATH_KEY, path);
+}
+
 static bool source_read(struct reading *r, const struct document_value *value)
 {
     return value->type == DOCUMENT_OBJECT || wrong(r, "\"source\" must be an object");
@@ -483,7 +493,7 @@ static const struct member {
     {SLICE("filter"), filter_read},       {SLICE("state"), state_read},
     {SLICE("failure"), failure_read},     {SLICE("arrays"), arrays_read},
     {SLICE("text"), text_member_read},    {SLICE("source"), source_read},
-    {SLICE("collator"), collator_read},
+    {SLICE("collator"), collator_read},   {SLICE("placed"), placed_read},
 };
 
 static const struct slice server_members[] = {SLICE("number"), SLICE("format"), SLICE("state"),

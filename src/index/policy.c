@@ -129,6 +129,8 @@ const struct index_policy *index_policy_with(const struct index_policy *policy,
     with->definitions = all;
     with->definition_count = policy->definition_count + count;
     with->besides_count = policy->besides_count + count;
+    for (size_t i = 0; i < count; i++)
+        with->places |= definitions[i]->placed != NULL;
     composites_find(with, arena);
     return with;
 }
@@ -166,6 +168,23 @@ const struct index_definition *const *index_policy_besides(const struct index_po
 {
     *ret_count = policy->besides_count;
     return policy->definitions + policy->definition_count - policy->besides_count;
+}
+
+bool index_policy_places(const struct index_policy *policy)
+{
+    return policy->places;
+}
+
+const struct index_definition *index_policy_placed(const struct index_policy *policy,
+                                                   struct slice entry)
+{
+    const struct index_definition *const *besides =
+        policy->definitions + policy->definition_count - policy->besides_count;
+
+    for (size_t i = 0; policy->places && i < policy->besides_count; i++)
+        if (besides[i]->placed && slice_starts_with(entry, besides[i]->prefix))
+            return besides[i];
+    return NULL;
 }
 
 bool index_policy_is_none(const struct index_policy *policy)

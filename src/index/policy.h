@@ -134,6 +134,12 @@ const struct index_definition *const *index_policy_definitions(const struct inde
 const struct index_definition *const *index_policy_besides(const struct index_policy *policy,
                                                            size_t *ret_count);
 
+/* Has one of them entries that lie elsewhere than their item? */
+bool index_policy_places(const struct index_policy *policy);
+/* The definition of such an entry; NULL: it lies with its item. */
+const struct index_definition *index_policy_placed(const struct index_policy *policy,
+                                                   struct slice entry);
+
 bool index_policy_is_none(const struct index_policy *policy); /* nothing but id and _ts */
 
 /* A definition that plans can walk in the order of its values, one entry for each item: neither

@@ -113,6 +113,7 @@ struct index_policy {
     size_t vector_count;
     const struct index_composite *composites; /* those of definitions that are such */
     size_t composite_count;
+    bool places; /* one of those besides has entries that lie elsewhere than their item */
 };
 
 /* Adds a path of the policy. ERROR_BAD_REQUEST: it is in the tree with the other rule. */

@@ -9,6 +9,7 @@
 #include "item/hold.h"
 #include "partition/commit.h"
 #include "partition/history.h"
+#include "partition/map.h"
 
 enum { CONTAINER_POLICIES_BEFORE_MAX = 9 };
 
@@ -31,6 +32,7 @@ struct item_scope {
     int64_t partition_bytes_max; /* of items in the physical partition; 0: no limit */
     size_t item_bytes_max;       /* of the BSON; 0: no limit */
     const struct clock *clock;
+    const struct partition_map *map; /* that places entries elsewhere (write_placed.h) */
 
     /* Is the map it was routed by still the last one? NULL: maps do not change. */
     bool (*is_current)(void *nodes);

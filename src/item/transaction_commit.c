@@ -446,17 +446,25 @@ static void records_build(const struct transaction *transaction,
     }
 }
 
+/* Partitions that may have a part, but for that of the history. */
+static size_t places_count(const struct transaction *transaction)
+{
+    size_t places = transaction->seen_count;
+
+    for (const struct transaction_scanned *scanned = transaction->scanned; scanned;
+         scanned = scanned->next)
+        places++;
+    return places;
+}
+
 /* Builds all write sets; anew if that brought up items to be removed with them. */
 static bool sections_build(struct transaction *transaction, struct error *err)
 {
     bool evicted;
 
     do {
-        size_t places = transaction->seen_count;
+        size_t places = places_count(transaction);
 
-        for (const struct transaction_scanned *scanned = transaction->scanned; scanned;
-             scanned = scanned->next)
-            places++;
         evicted = false;
         transaction_changes_collect(transaction, places);
         transaction->parts = ARENA_ARRAY(transaction->arena, struct commit_part, places + 1);
@@ -472,6 +480,38 @@ static bool sections_build(struct transaction *transaction, struct error *err)
             records_build(transaction, section, &transaction->parts[i]);
         }
     } while (evicted);
+    return true;
+}
+
+/* Entries that lie elsewhere than their items, in parts of their partitions; `places`: as many
+ * parts may come besides. */
+static bool placed_collect(struct transaction *transaction, struct error *err)
+{
+    size_t sections = transaction->part_count, total = 0, places, count;
+    struct transaction_section *grown;
+    struct commit_part *parts;
+
+    for (size_t i = 0; i < sections; i++) {
+        (void)write_set_placed(transaction->sections[i].set, &count);
+        total += count;
+    }
+    if (!total)
+        return true;
+    places = places_count(transaction) + total + 1;
+    grown = ARENA_ARRAY(transaction->arena, struct transaction_section, places);
+    parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
+    memcpy(grown, transaction->sections, sections * sizeof *grown);
+    memcpy(parts, transaction->parts, sections * sizeof *parts);
+    memset(grown + sections, 0, (places - sections) * sizeof *grown);
+    transaction->sections = grown;
+    transaction->parts = parts;
+    for (size_t i = 0; i < sections; i++) {
+        const struct write_placed *placed = write_set_placed(grown[i].set, &count);
+
+        if (!write_placed_parts(grown[i].scope, placed, count, parts, &transaction->part_count,
+                                transaction->arena, err))
+            return false;
+    }
     return true;
 }
 
@@ -581,7 +621,7 @@ static bool commit_prepare(struct transaction *transaction, struct error *err)
 {
     assert(transaction->is_open); /* committed once */
     if (!writes_are_admitted(transaction, err) || !sections_build(transaction, err) ||
-        !work_count(transaction, err))
+        !work_count(transaction, err) || !placed_collect(transaction, err))
         return false;
     history_collect(transaction);
     for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)

@@ -26,6 +26,8 @@ struct transaction_part {
     size_t op_count;
     struct commit_delta *deltas;
     size_t delta_count;
+    struct moved *placed; /* entries that lie elsewhere */
+    size_t placed_count;
 };
 
 /* One operation to be put or taken. */
@@ -51,7 +53,36 @@ static void stamp(struct write_set *set, const struct transaction *transaction, 
                              .wall_ms = transaction->now_ms});
 }
 
+static struct view_section *section_of(struct view_overlay *overlay, uint32_t partition,
+                                       struct arena *arena)
+{
+    struct view_section *sections;
+
+    for (size_t i = 0; i < overlay->count; i++)
+        if (overlay->sections[i].partition == partition)
+            return &overlay->sections[i];
+    sections = ARENA_ARRAY(arena, struct view_section, overlay->count + 1);
+    if (overlay->count)
+        memcpy(sections, overlay->sections, overlay->count * sizeof *sections);
+    sections[overlay->count] = (struct view_section){.partition = partition};
+    overlay->sections = sections;
+    return &sections[overlay->count++];
+}
+
 /* --- All of it -------------------------------------------------------------------------------- */
+
+/* Entries that lie elsewhere than the items of a section. */
+static void placed_show(struct view_overlay *overlay, const struct transaction_section *section,
+                        struct arena *arena)
+{
+    size_t count;
+    const struct write_placed *placed = write_set_placed(section->set, &count);
+
+    for (size_t i = 0; i < count; i++)
+        view_section_put(
+            section_of(overlay, write_placed_span(section->scope, &placed[i])->id, arena),
+            &placed[i].op, 1, arena);
+}
 
 static bool whole_build(struct transaction *transaction, struct error *err)
 {
@@ -73,6 +104,8 @@ static bool whole_build(struct transaction *transaction, struct error *err)
         stamp(section->set, transaction, 0);
         overlay->sections[overlay->count++] = view_section_of(&part, arena);
     }
+    for (size_t i = 0; fine && i < transaction->part_count; i++)
+        placed_show(overlay, &transaction->sections[i], arena);
     transaction->arena = own;
     transaction->sections = NULL;
     transaction->part_count = 0;
@@ -106,22 +139,6 @@ static bool stand_apart(const struct transaction *transaction, size_t from)
     return true;
 }
 
-static struct view_section *section_of(struct view_overlay *overlay, uint32_t partition,
-                                       struct arena *arena)
-{
-    struct view_section *sections;
-
-    for (size_t i = 0; i < overlay->count; i++)
-        if (overlay->sections[i].partition == partition)
-            return &overlay->sections[i];
-    sections = ARENA_ARRAY(arena, struct view_section, overlay->count + 1);
-    if (overlay->count)
-        memcpy(sections, overlay->sections, overlay->count * sizeof *sections);
-    sections[overlay->count] = (struct view_section){.partition = partition};
-    overlay->sections = sections;
-    return &sections[overlay->count++];
-}
-
 /* What the item adds by now. */
 static bool part_build(struct transaction *transaction, const struct transaction_entity *entity,
                        struct transaction_part **ret_part, struct error *err)
@@ -131,6 +148,7 @@ static bool part_build(struct transaction *transaction, const struct transaction
     struct write_set_change *change = ARENA_NEW(arena, struct write_set_change);
     struct transaction_part *part = ARENA_NEW(arena, struct transaction_part);
     struct view_section *section = section_of(transaction->overlay, scope->partition, arena), built;
+    const struct write_placed *placed;
     struct commit_part committed;
     struct write_set *set;
 
@@ -147,6 +165,10 @@ static bool part_build(struct transaction *transaction, const struct transaction
     part->op_count = built.op_count;
     part->deltas = built.deltas;
     part->delta_count = built.delta_count;
+    placed = write_set_placed(set, &part->placed_count);
+    part->placed = ARENA_ARRAY(arena, struct moved, part->placed_count + 1);
+    for (size_t i = 0; i < part->placed_count; i++)
+        part->placed[i] = (struct moved){write_placed_span(scope, &placed[i])->id, placed[i].op};
     *ret_part = part;
     return true;
 }
@@ -167,13 +189,15 @@ struct batch {
 
 static void batch_add(struct batch *batch, const struct transaction_part *part)
 {
-    while (batch->count + part->op_count > batch->capacity) {
+    while (batch->count + part->op_count + part->placed_count > batch->capacity) {
         batch->capacity = batch->capacity ? 2 * batch->capacity : 64;
         batch->list =
             memory_realloc(batch->list, memory_array_size(batch->capacity, sizeof *batch->list));
     }
     for (size_t i = 0; i < part->op_count; i++)
         batch->list[batch->count++] = (struct moved){part->partition, part->ops[i]};
+    for (size_t i = 0; i < part->placed_count; i++)
+        batch->list[batch->count++] = part->placed[i];
 }
 
 /* Gives each section its own, by key. */

@@ -11,7 +11,7 @@ enum { STEP_BYTES_MAX = 8 << 20 };
 /* The commit of one remade item. */
 struct remake {
     struct write_set *set;
-    struct commit_part part;
+    struct commit_part *parts; /* the first is that of the item */
     struct commit_batch batch;
 };
 
@@ -19,7 +19,7 @@ static void remake_stamp(struct commit_batch *batch)
 {
     struct remake *remake = CONTAINER_OF(batch, struct remake, batch);
 
-    write_set_stamp(remake->set, &remake->part.stamp);
+    write_set_stamp(remake->set, &remake->parts[0].stamp);
 }
 
 static uint8_t flags_now(const struct item_scope *scope, const struct item *item)
@@ -111,16 +111,25 @@ static bool item_remake(const struct item_scope *scope, const struct item *item,
         .reindexed = true,
     };
     struct remake remake = {.batch = {.part_count = 1, .moment = moment, .stamp = remake_stamp}};
+    const struct write_placed *placed;
+    struct commit_part part;
+    size_t count;
 
     assert(item->document.data && item->header.policy_version != scope->policy_version);
     if (scope->definition->has_unique_index &&
         item_is_over(&item->header, scope->definition->default_ttl,
                      clock_read_wall_ms(scope->clock)))
         return expiry_remove(scope, item->key, err);
-    remake.batch.parts = &remake.part;
-    if (!write_set_build(scope, &change, 1, arena, &remake.set, &remake.part, err) ||
+    if (!write_set_build(scope, &change, 1, arena, &remake.set, &part, err) ||
         !claims_look(scope, item, remake.set, arena, err))
         return false;
+    placed = write_set_placed(remake.set, &count);
+    remake.parts = ARENA_ARRAY(arena, struct commit_part, 1 + count);
+    remake.parts[0] = part;
+    if (!write_placed_parts(scope, placed, count, remake.parts, &remake.batch.part_count, arena,
+                            err))
+        return false;
+    remake.batch.parts = remake.parts;
     return commit_run(scope->commit, &remake.batch, err) || err->code == ERROR_CONFLICT ||
            err->code == ERROR_SNAPSHOT_TOO_OLD;
 }
@@ -134,6 +143,7 @@ static const struct index_definition *refused_by(const struct item_scope *scope,
     const struct index_definition *const *list = index_policy_besides(scope->policy, &count);
     const struct index_definition *last = NULL;
     struct index_entry *entries;
+    struct write_placed placed;
     struct error unused;
 
     for (size_t i = 0; i < count; i++) {
@@ -141,7 +151,10 @@ static const struct index_definition *refused_by(const struct item_scope *scope,
             continue;
         last = list[i];
         if (!index_definition_entries(list[i], item->document, arena, &entries, &entry_count,
-                                      &unused))
+                                      &unused) ||
+            (list[i]->placed && entry_count &&
+             !write_placed_make(&scope->definition->key, list[i], item->document, entries[0].bytes,
+                                0, arena, &placed, &unused)))
             break;
     }
     return last;

@@ -47,6 +47,8 @@ struct write_set {
     size_t delta_count, delta_capacity;
     struct engine_op *history;
     size_t history_count, history_capacity;
+    struct write_placed *placed;
+    size_t placed_count, placed_capacity;
 };
 
 /* Where a change stands in building. */
@@ -309,16 +311,99 @@ static void index_build_difference(struct builder *b, struct index_entry *old, s
     }
 }
 
+/* --- Entries that lie elsewhere --- */
+
+struct placed_list {
+    struct write_placed *list;
+    size_t count;
+};
+
+/* Takes those of a version out of its entries. */
+static bool placed_take(struct builder *b, const struct index_policy *policy, struct slice document,
+                        uint64_t number, struct index_entry *entries, size_t *count,
+                        struct placed_list *ret_placed, struct error *err)
+{
+    size_t kept = 0;
+
+    *ret_placed = (struct placed_list){ARENA_ARRAY(b->set->arena, struct write_placed, *count), 0};
+    for (size_t i = 0; i < *count; i++) {
+        const struct index_definition *index = index_policy_placed(policy, entries[i].bytes);
+
+        if (!index)
+            entries[kept++] = entries[i];
+        else if (!write_placed_make(&b->scope->definition->key, index, document, entries[i].bytes,
+                                    number, b->set->arena, &ret_placed->list[ret_placed->count++],
+                                    err))
+            return false;
+    }
+    *count = kept;
+    return true;
+}
+
+static bool placed_has(const struct placed_list *placed, struct slice key)
+{
+    for (size_t i = 0; i < placed->count; i++)
+        if (slice_equal(placed->list[i].op.key, key))
+            return true;
+    return false;
+}
+
+static void placed_add(struct builder *b, struct write_placed placed, enum engine_op_kind kind)
+{
+    struct write_set *set = b->set;
+
+    placed.op.kind = kind;
+    if (kind == ENGINE_DELETE) {
+        placed.op.value = SLICE_NONE;
+        b->change->index_deletes++;
+    } else {
+        b->change->index_puts++;
+    }
+    set->placed = grown(set->arena, set->placed, set->placed_count, &set->placed_capacity,
+                        sizeof *set->placed);
+    set->placed[set->placed_count++] = placed;
+}
+
+static bool placed_build(struct builder *b, struct index_entry *old, size_t *old_count,
+                         struct index_entry *new, size_t *new_count, struct error *err)
+{
+    const struct item *before = b->change->before;
+    struct placed_list gone = {0}, come = {0};
+
+    if (before && !placed_take(b, policy_of(b->scope, &before->header), before->document,
+                               before->header.number, old, old_count, &gone, err))
+        return false;
+    if (!placed_take(b, b->scope->policy, b->change->after,
+                     b->keeps_number ? before->header.number : b->change->header.number, new,
+                     new_count, &come, err))
+        return false;
+    for (size_t i = 0; i < gone.count; i++)
+        if (!b->keeps_number || !placed_has(&come, gone.list[i].op.key))
+            placed_add(b, gone.list[i], ENGINE_DELETE);
+    for (size_t i = 0; i < come.count; i++) {
+        if (b->keeps_number && placed_has(&gone, come.list[i].op.key))
+            continue;
+        placed_add(b, come.list[i], ENGINE_PUT);
+        if (!b->keeps_number)
+            number_leave_open(b, come.list[i].op.key, come.list[i].op.key.len - 8);
+    }
+    return true;
+}
+
 static bool index_build(struct builder *b, struct error *err)
 {
     const struct item *before = b->change->before;
-    struct index_entry *old, *new;
+    struct index_entry *old = NULL, *new;
     size_t old_count = 0, new_count;
 
     if (before && !entries_of(b, policy_of(b->scope, &before->header), before->header.flags,
                               before->document, &old, &old_count, err))
         return false;
     if (!entries_of(b, b->scope->policy, b->change->flags, b->change->after, &new, &new_count, err))
+        return false;
+    if ((index_policy_places(b->scope->policy) ||
+         (before && index_policy_places(policy_of(b->scope, &before->header)))) &&
+        !placed_build(b, old, &old_count, new, &new_count, err))
         return false;
     if (b->keeps_number) {
         index_build_difference(b, old, old_count, new, new_count);
@@ -1176,8 +1261,14 @@ void write_set_stamp(struct write_set *set, const struct commit_stamp *stamp)
 
 const struct engine_op *write_set_history(const struct write_set *set, size_t *ret_count)
 {
-    *ret_count = set->history_count;
-    return set->history;
+    *ret_count = set ? set->history_count : 0;
+    return set ? set->history : NULL;
+}
+
+const struct write_placed *write_set_placed(const struct write_set *set, size_t *ret_count)
+{
+    *ret_count = set ? set->placed_count : 0;
+    return set ? set->placed : NULL;
 }
 
 void write_set_history_stamp(struct write_set *set, uint64_t time)

@@ -10,6 +10,7 @@
 #include "item/feed.h"
 #include "item/item.h"
 #include "item/scope.h"
+#include "item/write_placed.h"
 #include "partition/commit.h"
 
 /* A version of an item that the same transaction has replaced or deleted again. It is told to the
@@ -87,9 +88,14 @@ const struct write_set_unique *write_set_uniques(const struct write_set *set, si
 void write_set_conflict(struct write_set *set, const struct write_set_unique *claim);
 
 /* What the changes add to the history of their node (partition/history.h), for a part of the batch
- * of its own; none where the scope says that nothing is told. Keys are stamped with its time. */
+ * of its own; none where the scope says that nothing is told, nor of no set (NULL). Keys are
+ * stamped with its time. */
 const struct engine_op *write_set_history(const struct write_set *set, size_t *ret_count);
 void write_set_history_stamp(struct write_set *set, uint64_t time);
+
+/* What they add to entries that lie elsewhere, for parts of the batch of their own
+ * (write_placed_parts); none of no set (NULL). Keys are stamped with the others. */
+const struct write_placed *write_set_placed(const struct write_set *set, size_t *ret_count);
 
 /* Does one of the changes let go of this unique key, which the item of this number owns? */
 bool write_set_releases(const struct write_set *set, struct slice key, uint64_t number);

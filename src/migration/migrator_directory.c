@@ -4,6 +4,7 @@
  * for entries that are half here and half there. Several edits at once cost one copy. The usual
  * edit places a key that nobody has used yet: then nothing is copied at all. */
 #include "catalogue/migration.h"
+#include "catalogue/placed.h"
 #include "migration/migrator_private.h"
 #include "partition/lookup.h"
 
@@ -73,6 +74,8 @@ static bool reroute_begin(struct migrator *migrator, const struct container *con
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct difference d = {.container = container, .arena = arena, .carries = carries};
 
+    /* A key that has no items may have entries of those of other keys; nothing counts them. */
+    d.data = container_places(container);
     if (!partition_lookup_differences(
             definition_fields(container_definition(container))->key.lookup,
             definition_fields(definition)->key.lookup, component_look, &d, err))

@@ -344,6 +344,23 @@ static void delta_add(struct mover *mover, struct mover_target *target, struct c
     target->deltas[target->delta_count++] = delta;
 }
 
+/* Entries that lie elsewhere than their item go to the target of that place. */
+static bool placed_gather(struct mover *mover, const struct write_set *set, struct error *err)
+{
+    size_t count;
+    const struct write_placed *placed = write_set_placed(set, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct mover_target *target;
+
+        if (!mover_target_find(mover, placed[i].routing, &target, err))
+            return false;
+        mover_op_add(mover, target, placed[i].op);
+        mover->gathered += placed[i].op.key.len;
+    }
+    return true;
+}
+
 static void part_gather(struct mover *mover, struct mover_target *target,
                         const struct commit_part *part)
 {
@@ -432,7 +449,7 @@ static bool copy_remove(struct mover *mover, struct carried *carried, struct err
         return false;
     part_gather(mover, carried->holder, &part);
     carried->holder = NULL;
-    return true;
+    return placed_gather(mover, set, err);
 }
 
 /* Who has the key that an item is to have? */
@@ -523,9 +540,10 @@ static bool copy_put(struct mover *mover, struct carried *carried, struct error 
     if (!set_build(mover, carried->target, change, &set, &part, err) ||
         !uniques_look(mover, carried, set, err))
         return false;
-    if (carried->new.obstacle == MOVER_FINE)
-        part_gather(mover, carried->target, &part);
-    return true;
+    if (carried->new.obstacle != MOVER_FINE)
+        return true;
+    part_gather(mover, carried->target, &part);
+    return placed_gather(mover, set, err);
 }
 
 /* --- Where the copies are -------------------------------------------------------------------- */

@@ -93,6 +93,7 @@ function questions(chance, graph) {
 const ways = [
   { name: 'one partition', database: 'one' },
   { name: 'eight partitions', database: 'eight', key: '/pk', throughput: '800000' },
+  { name: 'eight partitions with reverse edges', database: 'reverse', key: '/pk', throughput: '800000', orrery: { graph: { reverse: true } } },
 ];
 
 for (const way of ways) {
@@ -101,7 +102,7 @@ for (const way of ways) {
     await signed(server, 'POST', '/dbs', { body: { id: way.database } });
     const made = await signed(server, 'POST', `/dbs/${way.database}/colls`, {
       headers: way.throughput ? { 'x-ms-offer-throughput': way.throughput } : {},
-      body: { id: 'writes', partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 } } });
+      body: { id: 'writes', partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 }, ...(way.orrery ? { orrery: way.orrery } : {}) } });
     assert.equal(made.status, 201, made.text);
     const wire = await Wire.open(t, server);
     const ask = async (script, args, processor) => {

@@ -23,6 +23,10 @@ static const char *const definitions[][2] = {
     {"some", "{\"name\":\"some\",\"key\":[{\"path\":\"/y\"}],\"filter\":[{\"path\":\"/x\","
              "\"comparison\":\"greater\",\"value\":10}]}"},
     {"hash", "{\"name\":\"hash\",\"hidden\":true,\"key\":[{\"path\":\"/y\",\"hashed\":true}]}"},
+    {"else", "{\"name\":\"else\",\"placed\":\"/to\",\"key\":[{\"path\":\"/x\"},{\"path\":\"/id\"},"
+             "{\"path\":\"/pk\"}]}"},
+    {"elsewhere", "{\"name\":\"elsewhere\",\"placed\":\"/to\",\"key\":[{\"path\":\"/y\"}],"
+                  "\"filter\":[{\"path\":\"/x\",\"comparison\":\"less\",\"value\":30}]}"},
     {"wild", "{\"name\":\"wild\",\"wildcard\":{\"exclude\":[\"/tags/*\"]}}"},
 };
 
@@ -56,12 +60,12 @@ static bool would_conflict(const struct run *run, int key, int id, int x)
 
 static const char *item_text(struct random *random, int key, int id, int x, struct arena *arena)
 {
-    return arena_text(arena,
-                      arena_printf(arena,
-                                   "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"y\":\"%d\","
-                                   "\"tags\":[%d,%d]}",
-                                   id, key, x, (int)random_below(random, 5),
-                                   (int)random_below(random, 5), (int)random_below(random, 5)));
+    return arena_text(
+        arena, arena_printf(arena,
+                            "{\"id\":\"%d\",\"pk\":\"k%d\",\"x\":%d,\"y\":\"%d\","
+                            "\"tags\":[%d,%d],\"to\":\"k%d\"}",
+                            id, key, x, (int)random_below(random, 5), (int)random_below(random, 5),
+                            (int)random_below(random, 5), (int)random_below(random, 9)));
 }
 
 static void step_put(struct run *run)
@@ -103,7 +107,9 @@ static void step_delete(struct run *run)
 
 static void step_define(struct run *run)
 {
-    size_t which = random_below(&run->random, ARRAY_LEN(definitions));
+    /* every other time the unique one: it has to come and go often enough to fail and be ready */
+    size_t which =
+        random_below(&run->random, 2) ? 0 : random_below(&run->random, ARRAY_LEN(definitions));
     const char *name = definitions[which][0];
     bool there = strcmp(indexed_state(&run->indexed, name), "none") != 0;
     struct error err;

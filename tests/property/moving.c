@@ -3,6 +3,7 @@
 #include "catalogue/container_space.h"
 #include "catalogue/migration.h"
 #include "catalogue/node.h"
+#include "catalogue/placed.h"
 #include "document/bson.h"
 #include "engine/guard.h"
 #include "item/expiry.h"
@@ -330,12 +331,13 @@ static void restart(struct moving *moving)
 static struct slice document_make(struct moving *moving, unsigned key, unsigned id,
                                   uint32_t version)
 {
-    struct slice text = arena_printf(
-        moving->arena,
-        "{\"id\":\"i%u\",\"pk\":\"k%u\",\"v\":%u,\"n\":%u,\"tags\":[\"t%u\",\"u%u\"],"
-        "\"email\":\"e%u.%u\",\"fill\":\"%0*d\"%s}",
-        id, key, version, below(moving, 9), below(moving, 3), below(moving, 5), id,
-        below(moving, 2), (int)below(moving, 60) + 1, 7, below(moving, 3) ? "" : ",\"ttl\":9999");
+    struct slice text =
+        arena_printf(moving->arena,
+                     "{\"id\":\"i%u\",\"pk\":\"k%u\",\"v\":%u,\"n\":%u,\"tags\":[\"t%u\",\"u%u\"],"
+                     "\"email\":\"e%u.%u\",\"fill\":\"%0*d\",\"to\":\"k%u\"%s}",
+                     id, key, version, below(moving, 9), below(moving, 3), below(moving, 5), id,
+                     below(moving, 2), (int)below(moving, 60) + 1, 7, below(moving, MOVING_KEYS),
+                     below(moving, 3) ? "" : ",\"ttl\":9999");
 
     return document_of(moving->arena, arena_text(moving->arena, text));
 }
@@ -612,6 +614,8 @@ static bool kind_is_possible(const struct moving *moving, const struct container
                !strstr(moving->bodies[0], "changeFeedPolicy");
     case MIGRATION_MERGE:
         return count > 1;
+    case MIGRATION_MOVE: /* else entries would be on another node than their items */
+        return count <= 8 && !container_places(container);
     default:
         return count <= 8;
     }

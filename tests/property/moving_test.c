@@ -8,6 +8,7 @@
 #include "support/scratch.h"
 
 enum { STEPS_MEMORY = 6000, STEPS_ROCKSDB = 1500, STEPS_POSTGRESQL = 1000, KIND_MIN = 20 };
+enum { STEPS_PLACED = 2000, STEPS_PLACED_ROCKSDB = 500 };
 enum { STEPS_FAILING = 3000, STEPS_FAILING_ROCKSDB = 1500, STEPS_KILLED = 1500, FAILURES_MIN = 20 };
 
 /* Where the nodes are. */
@@ -50,6 +51,19 @@ static const char *const rich[] = {RICH "}", RICH POLICY "}"};
 static const char *const range[] = {RICH RANGE "}", RICH POLICY "}"};
 static const char *const lookup[] = {PLAIN LOOKUP "}", PLAIN POLICY "}"};
 static const char *const lookup_rich[] = {RICH LOOKUP "}", RICH POLICY "}"};
+
+/* Entries that lie with another key than their item: by one index or by two of them, so that such
+ * entries come and go all the time and the container is always on one node. */
+#define PLACED "{\"name\":\"to\",\"placed\":\"/to\",\"key\":[{\"path\":\"/n\"},{\"path\":\"/id\"}]}"
+#define PLACED_SOME                                                                                \
+    "{\"name\":\"some\",\"placed\":\"/to\",\"key\":[{\"path\":\"/id\"},{\"path\":\"/pk\"}],"       \
+    "\"filter\":[{\"path\":\"/n\",\"comparison\":\"greater\",\"value\":4}]}"
+
+static const char *const placed[] = {PLAIN ",\"orrery\":{\"indexes\":[" PLACED "]}}", PLAIN POLICY
+                                     ",\"orrery\":{\"indexes\":[" PLACED_SOME "," PLACED "]}}"};
+static const char *const placed_lookup[] = {
+    PLAIN ",\"orrery\":{\"strategy\":{\"kind\":\"lookup\",\"shards\":8},\"indexes\":[" PLACED "]}}",
+    PLAIN ",\"orrery\":{\"indexes\":[" PLACED_SOME "]}}"};
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
 {
@@ -171,6 +185,16 @@ static void a_directory_is_edited_where_versions_are_kept(void **state)
     run(*state, PAIR_MEMORY, &memory, lookup_rich, STEPS_MEMORY, COMPLETES_NOTHING);
 }
 
+static void entries_that_lie_elsewhere_move_about_in_memory(void **state)
+{
+    run(*state, PAIR_MEMORY, &memory, placed, STEPS_PLACED, COMPLETES_NOTHING);
+}
+
+static void entries_that_lie_elsewhere_follow_a_directory(void **state)
+{
+    run(*state, PAIR_MEMORY, &memory, placed_lookup, STEPS_PLACED, COMPLETES_NOTHING);
+}
+
 /* --- Disks and servers ----------------------------------------------------------------------- */
 
 struct places {
@@ -200,6 +224,17 @@ static void a_container_moves_about_on_disks(void **state)
 
     scratch_init(&places.scratch);
     run(*state, PAIR_ROCKSDB, &store, rich, STEPS_ROCKSDB, COMPLETES_NOTHING);
+    scratch_done(&places.scratch);
+}
+
+static void entries_that_lie_elsewhere_move_about_on_a_disk(void **state)
+{
+    struct places places = {0};
+    struct moving_store store = {
+        .open = place_open, .reopens = true, .faults = true, .context = &places};
+
+    scratch_init(&places.scratch);
+    run(*state, PAIR_ROCKSDB, &store, placed, STEPS_PLACED_ROCKSDB, COMPLETES_NOTHING);
     scratch_done(&places.scratch);
 }
 
@@ -339,7 +374,10 @@ int main(void)
         cmocka_unit_test(a_container_of_ranges_moves_about_in_memory),
         cmocka_unit_test(a_directory_is_edited_in_memory),
         cmocka_unit_test(a_directory_is_edited_where_versions_are_kept),
+        cmocka_unit_test(entries_that_lie_elsewhere_move_about_in_memory),
+        cmocka_unit_test(entries_that_lie_elsewhere_follow_a_directory),
         cmocka_unit_test(a_container_moves_about_on_disks),
+        cmocka_unit_test(entries_that_lie_elsewhere_move_about_on_a_disk),
         cmocka_unit_test(a_directory_is_edited_on_disks),
         cmocka_unit_test(a_directory_is_edited_between_a_disk_and_a_postgresql_server),
         cmocka_unit_test(a_container_moves_about_while_a_node_fails_and_comes_back),

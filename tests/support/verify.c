@@ -19,6 +19,8 @@ struct verifying {
     struct item_scope scope;
     const struct partition_span *span;
     struct arena *arena;
+    struct verifying *all; /* of every span: some entries lie elsewhere than their items */
+    size_t all_count;
     struct entries expected, found;
     struct entries sums; /* what items add to the state of kinds; one may be there several times */
     int64_t bytes, items;
@@ -69,6 +71,8 @@ static void expect_item(struct verifying *v, struct slice key, struct slice stor
     struct write_set *set;
     struct commit_part part;
     struct item_key_parts parts;
+    const struct write_placed *placed;
+    size_t count;
     struct error err;
 
     assert_ok(item_decode(key, stored, &item, &err), &err);
@@ -88,6 +92,16 @@ static void expect_item(struct verifying *v, struct slice key, struct slice stor
             entry_add(v->arena, &v->expected, part.ops[i].key, stored);
         else if (family != PARTITION_FAMILY_FEED)
             entry_add(v->arena, &v->expected, part.ops[i].key, part.ops[i].value);
+    }
+    placed = write_set_placed(set, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t partition = write_placed_span(&v->scope, &placed[i])->id;
+        struct verifying *where = v->all;
+
+        while (where->span->id != partition)
+            where++;
+        assert_true(where < v->all + v->all_count);
+        entry_add(where->arena, &where->expected, placed[i].op.key, placed[i].op.value);
     }
     for (size_t i = 0; i < part.delta_count; i++)
         if (part.deltas[i].key.data[1] == 'k')
@@ -239,33 +253,35 @@ static void derived_verify(struct verifying *v)
                  text_of(v->arena, v->expected.keys[expected[at]]));
 }
 
-static size_t span_verify(const struct item_space *space, const struct partition_span *span)
+static void span_read(struct verifying *v)
 {
-    CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
-    struct verifying v = {
-        .scope = item_space_span_scope(space, span), .span = span, .arena = arena};
     struct engine_entry entry;
     struct error err;
-    size_t items;
 
-    assert_ok(engine_iterator_new(v.scope.engine, NULL, span->id, (struct engine_range){0}, false,
-                                  ENGINE_READ_ANY, &iterator, &err),
+    assert_ok(engine_iterator_new(v->scope.engine, NULL, v->span->id, (struct engine_range){0},
+                                  false, ENGINE_READ_ANY, &iterator, &err),
               &err);
     for (;;) {
         assert_ok(engine_iterator_next(iterator, &entry, &err), &err);
         if (entry.found != ENGINE_FOUND)
             break;
-        entry_add(arena, &v.found, entry.key, entry.value);
+        entry_add(v->arena, &v->found, entry.key, entry.value);
         if (entry.key.data[0] == PARTITION_FAMILY_ITEM)
-            expect_item(&v, slice_skip(v.found.keys[v.found.count - 1], 1),
-                        v.found.values[v.found.count - 1]);
+            expect_item(v, slice_skip(v->found.keys[v->found.count - 1], 1),
+                        v->found.values[v->found.count - 1]);
     }
-    derived_verify(&v);
-    sums_verify(&v);
-    states_verify(&v);
-    items = (size_t)v.items;
-    feed_verify(&v);
+}
+
+static size_t span_verify(struct verifying *v)
+{
+    size_t items;
+
+    derived_verify(v);
+    sums_verify(v);
+    states_verify(v);
+    items = (size_t)v->items;
+    feed_verify(v);
     return items;
 }
 
@@ -274,10 +290,20 @@ size_t verify_container(struct container *container)
     struct item_space space = container_space(container, &clock_system, NULL);
     size_t count, items = 0;
     const struct partition_span *spans = partition_map_spans(space.map, &count);
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct verifying *all = ARENA_ARRAY(arena, struct verifying, count);
 
     assert_null(container_migration(container));
     for (size_t i = 0; i < count; i++)
-        items += span_verify(&space, &spans[i]);
+        all[i] = (struct verifying){.scope = item_space_span_scope(&space, &spans[i]),
+                                    .span = &spans[i],
+                                    .arena = arena,
+                                    .all = all,
+                                    .all_count = count};
+    for (size_t i = 0; i < count; i++)
+        span_read(&all[i]);
+    for (size_t i = 0; i < count; i++)
+        items += span_verify(&all[i]);
     return items;
 }
 

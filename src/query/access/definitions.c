@@ -842,7 +842,7 @@ bool query_definition_for_order(const struct item_space *space, struct query_fil
         struct using u;
         bool backwards;
 
-        if ((list[i]->hidden && !slice_equal(list[i]->name, filter->hint)) ||
+        if (list[i]->placed || (list[i]->hidden && !slice_equal(list[i]->name, filter->hint)) ||
             (filter->hint.data && !slice_equal(list[i]->name, filter->hint)) ||
             list[i]->kind != &index_kind_ordered || list[i]->collator != collator ||
             !is_of_kind(space, list[i]))

@@ -99,6 +99,16 @@ static int setup_versions(void **state)
                       "\"changeFeedPolicy\":{\"retentionDuration\":60}}");
 }
 
+/* Half of the entries lie with another key than their item's. */
+static int setup_placed(void **state)
+{
+    return setup_with(
+        state, "{\"id\":\"orders\",\"partitionKey\":{\"paths\":[\"/pk\"],\"kind\":\"Hash\"},"
+               "\"indexingPolicy\":{\"includedPaths\":[],\"excludedPaths\":[{\"path\":\"/*\"}]},"
+               "\"orrery\":{\"indexes\":[{\"name\":\"to\",\"placed\":\"/mail\","
+               "\"key\":[{\"path\":\"/n\"},{\"path\":\"/id\"}]}]}}");
+}
+
 static int teardown(void **state)
 {
     struct fixture *f = *state;
@@ -408,6 +418,31 @@ static void what_is_derived_is_made_anew(void **state)
     assert_clean(f);
 }
 
+static void entries_that_lie_elsewhere_are_compared_with_their_items_and_made_anew(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_clean(f);
+    for (int i = 0; i < 30; i++) {
+        plant_flip(f, PARTITION_FAMILY_INDEX);
+        plant_missing(f, PARTITION_FAMILY_INDEX);
+        plant_surplus(f, PARTITION_FAMILY_INDEX);
+    }
+    assert_clean(f);
+    for (int i = 0; i < 20; i++) {
+        const struct partition_span *span;
+        struct engine_op op = entry_draw(f, PARTITION_FAMILY_INDEX, &span);
+
+        if (i % 2)
+            write_below(f, span, (struct engine_op){ENGINE_DELETE, op.key, SLICE_NONE});
+        op.key = flipped(f, op.key, op.key.len - 4, op.key.len);
+        write_below(f, span, op);
+    }
+    assert_true(verify_all(f, true).repaired > 0);
+    (void)verify_all(f, true);
+    assert_clean(f);
+}
+
 /* One record, through the committer as any other, so that it is counted. */
 static struct engine_op history_write(struct fixture *f)
 {
@@ -480,6 +515,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(partitions_that_are_missing_or_belong_to_nobody_are_found,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_derived_is_made_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            entries_that_lie_elsewhere_are_compared_with_their_items_and_made_anew, setup_placed,
+            teardown),
         cmocka_unit_test_setup_teardown(damage_of_the_history_is_found, setup, teardown),
     };
 

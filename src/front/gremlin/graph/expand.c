@@ -3,8 +3,10 @@
  * Edges are kept with their source, so the edges out of vertices are asked for where the vertices
  * are: one query for each physical partition, with the ids of its vertices alone, by the index of
  * `_vertexId`. Edges into vertices may be anywhere: one query of all partitions, by the index of
- * `_sink`. Queries of several partitions run at the same time where there are threads for it; what
- * they bring is bytes until the graph's own thread makes values of it.
+ * `_sink`; where the graph keeps reverse edges, those with the partitions of the vertices tell, and
+ * what they do not tell of an edge is read by its key. Queries of several partitions run at the
+ * same time where there are threads for it; what they bring is bytes until the graph's own thread
+ * makes values of it.
  *
  * Vertices are taken in rounds of GREMLIN_CHUNK. What a round brings is put in the order of its
  * vertices, if it is not more than fits a few pages; otherwise what is there goes first.
@@ -47,6 +49,8 @@ struct query {
     struct slice continuation;
     bool ended;
     struct query_entries entries; /* index not NULL: read instead of the plan */
+    enum gremlin_walk walk;       /* of those */
+    size_t fetched;               /* so many of the rows have their edges; of reverse edges */
 
     /* Rows that were not given yet, and what the last page took. */
     struct arena *rows_arena;
@@ -335,7 +339,7 @@ static bool entry_take(void *self, const struct query_entry *entry, struct error
     struct gremlin_edge_row row;
     struct slice label, id;
 
-    if (!gremlin_walk_row(e->found.graph, query->in, entry, &row, &label) ||
+    if (!gremlin_walk_row(e->found.graph, query->walk, entry, &row, &label) ||
         (e->label_count && !label_is_wanted(e, label)))
         return true;
     id = query->in ? row.head.in_id : row.head.out_id;
@@ -353,11 +357,13 @@ static bool entry_take(void *self, const struct query_entry *entry, struct error
     return true;
 }
 
-static void walk_build(struct query *query, const struct index_definition *index,
-                       const struct slice *ids, size_t id_count)
+static void walk_build(struct query *query, enum gremlin_walk walk,
+                       const struct index_definition *index, const struct slice *ids,
+                       size_t id_count)
 {
     const struct expand *e = query->expand;
 
+    query->walk = walk;
     query->entries = (struct query_entries){.index = index, .take = entry_take, .self = query};
     query->entries.ranges = gremlin_walk_ranges(ids, id_count, e->labels, e->label_count,
                                                 query->arena, &query->entries.range_count);
@@ -376,7 +382,7 @@ static bool plan_build(struct query *query, const struct slice *ids, size_t id_c
     const struct query_expression *filter;
 
     if (index) {
-        walk_build(query, index, ids, id_count);
+        walk_build(query, query->in ? GREMLIN_WALK_IN : GREMLIN_WALK_OUT, index, ids, id_count);
         return true;
     }
     filter = gremlin_one_of(query->in ? SLICE("_sink") : SLICE("_vertexId"), ids, id_count, &build);
@@ -435,8 +441,10 @@ static bool is_one_key(const struct source *const *sources, size_t count)
     return true;
 }
 
-static bool out_queries(struct expand *e, const struct source **sorted, struct slice *ids,
-                        struct error *err)
+/* Where the vertices are; reverse: of edges into them, by this index; NULL: of those out of them.
+ */
+static bool local_queries(struct expand *e, const struct source **sorted, struct slice *ids,
+                          const struct index_definition *reverse, struct error *err)
 {
     for (size_t begin = 0, end; begin < e->source_count; begin = end) {
         const struct partition_span *span = sorted[begin]->span;
@@ -447,8 +455,11 @@ static bool out_queries(struct expand *e, const struct source **sorted, struct s
             end++;
         if (is_one_key(sorted + begin, end - begin))
             scope = (struct query_scope){.kind = QUERY_SCOPE_KEY, .key = sorted[begin]->key};
-        query = query_add(e, false, scope);
-        if (!plan_build(query, ids, ids_of(sorted + begin, end - begin, ids), err))
+        query = query_add(e, reverse != NULL, scope);
+        if (reverse)
+            walk_build(query, GREMLIN_WALK_REVERSE, reverse, ids,
+                       ids_of(sorted + begin, end - begin, ids));
+        else if (!plan_build(query, ids, ids_of(sorted + begin, end - begin, ids), err))
             return false;
         ids += end - begin;
     }
@@ -466,7 +477,10 @@ static bool in_queries(struct expand *e, const struct source **sorted, struct sl
 {
     size_t scope_count, count;
     const struct query_scope *scopes = gremlin_graph_scopes(e->found.graph, e->round, &scope_count);
+    const struct index_definition *reverse = gremlin_walk_reverse(e->found.graph);
 
+    if (reverse)
+        return local_queries(e, sorted, ids, reverse, err);
     qsort(sorted, e->source_count, sizeof *sorted, by_id);
     count = ids_of(sorted, e->source_count, ids);
     for (size_t i = 0; i < scope_count; i++)
@@ -496,7 +510,7 @@ static bool round_begin(struct expand *e, struct error *err)
     for (size_t i = 0; i < e->source_count; i++)
         sorted[i] = &e->sources[i];
     qsort(sorted, e->source_count, sizeof *sorted, by_span);
-    if (e->reach != GREMLIN_REACH_IN && !out_queries(e, sorted, ids, err))
+    if (e->reach != GREMLIN_REACH_IN && !local_queries(e, sorted, ids, NULL, err))
         return false;
     return e->reach == GREMLIN_REACH_OUT || in_queries(e, sorted, ids + e->source_count, err);
 }
@@ -540,6 +554,61 @@ static void query_page(void *context, size_t number)
         query->entries.index ? !query->fine || query->entries.ended : !query->continuation.len;
 }
 
+/* --- Edges of reverse edges
+ * ------------------------------------------------------------------------------------ */
+
+struct edges {
+    struct query *query;
+    struct row *rows; /* from the first that has none */
+};
+
+static bool edge_take(void *self, size_t reference, struct slice document, struct error *err UNUSED)
+{
+    const struct edges *edges = self;
+    const struct expand *e = edges->query->expand;
+    struct row *row = &edges->rows[reference];
+
+    for (size_t i = 0; i < e->edge_test_count; i++)
+        if (!gremlin_test_holds(e->edge_tests[i], document))
+            return true;
+    row->bytes = arena_copy(edges->query->rows_arena, document);
+    return true;
+}
+
+/* Reads the edges of the rows that came, where more is wanted than reverse edges tell. Those that
+ * are gone by now, or not as they have to be, go. */
+static bool edges_fetch(struct query *query, struct error *err)
+{
+    const struct expand *e = query->expand;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count = query->row_count - query->fetched, kept = query->fetched;
+    struct items_reference *references = ARENA_ARRAY(arena, struct items_reference, count + 1);
+    struct edges edges = {.query = query, .rows = query->rows + query->fetched};
+    struct gremlin_fetch fetch = {
+        .references = references, .count = count, .take = edge_take, .self = &edges};
+
+    if (query->walk != GREMLIN_WALK_REVERSE || (e->tuples && !e->edge_test_count) || !count)
+        return true;
+    for (size_t i = 0; i < count; i++)
+        references[i] = (struct items_reference){edges.rows[i].edge->key,
+                                                 document_string(edges.rows[i].edge->head.id)};
+    if (!gremlin_graph_fetch(e->found.graph, &fetch, err))
+        return false;
+    for (size_t i = query->fetched; i < query->row_count; i++) {
+        struct row row = query->rows[i];
+
+        if (!row.bytes.data)
+            continue;
+        if (e->tuples)
+            row.bytes = SLICE_NONE; /* the ends are known, and the rest was only to be looked at */
+        else
+            row.edge = NULL;
+        query->rows[kept++] = row;
+    }
+    query->row_count = query->fetched = kept;
+    return true;
+}
+
 static bool queries_run(struct expand *e, struct query **queries, size_t count, struct error *err)
 {
     struct gremlin_graph *graph = e->found.graph;
@@ -561,6 +630,8 @@ static bool queries_run(struct expand *e, struct query **queries, size_t count, 
             fine = false;
         }
     }
+    for (size_t i = 0; i < count && fine; i++)
+        fine = edges_fetch(queries[i], err);
     return fine;
 }
 
@@ -651,7 +722,7 @@ static bool rows_give(struct expand *e, struct error *err)
         arena_free(query->rows_arena);
         query->rows_arena = NULL;
         query->rows = NULL;
-        query->row_count = query->row_capacity = 0;
+        query->row_count = query->row_capacity = query->fetched = 0;
     }
     return fine;
 }

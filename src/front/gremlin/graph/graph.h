@@ -317,6 +317,10 @@ bool gremlin_graph_is_atomic(const struct gremlin_graph *graph);
 /* --- What it took ---------------------------------------------------------------------------- */
 
 /* Since the graph was made, added up. */
+/* How edges into vertices are found: "reverse edges", by the partitions of the vertices, or "every
+ * partition". */
+const char *gremlin_graph_way_in(const struct gremlin_graph *graph);
+
 struct gremlin_graph_figures {
     int64_t charge_cru;    /* hundredths of an RU; of writes: with the commit */
     int64_t wait_ms;       /* of the last refusal for lack of throughput */

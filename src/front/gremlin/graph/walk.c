@@ -15,7 +15,7 @@ static const struct {
     const char *parts[PARTS];
     enum index_comparison comparison; /* of `_isEdge` with true */
     const char *word;
-} walks[GREMLIN_WALKS] = {
+} walks[GREMLIN_WALK_KINDS] = {
     [GREMLIN_WALK_OUT] = {"gremlin_out",
                           PARTS,
                           {"_vertexId", "label", "_sink", "_sinkPartition", "_sinkLabel"},
@@ -27,6 +27,11 @@ static const struct {
                          INDEX_EQUAL,
                          "equal"},
     [GREMLIN_WALK_VERTICES] = {"gremlin_vertices", 1, {"id"}, INDEX_NOT_EQUAL, "notEqual"},
+    [GREMLIN_WALK_REVERSE] = {"gremlin_reverse", /* definition/graph.c makes it */
+                              PARTS,
+                              {"_sink", "label", "_sinkPartition", "_vertexId", "_vertexLabel"},
+                              INDEX_EQUAL,
+                              "equal"},
 };
 
 /* Places of values in entries. */
@@ -42,13 +47,21 @@ static bool part_is(const struct index_part *part, struct slice name)
            slice_equal(part->path.segments[0].name, name) && !part->descending && !part->hashed;
 }
 
+static bool is_placed_by_target(const struct index_definition *index)
+{
+    return index->placed && index->placed->count == 1 &&
+           slice_equal(index->placed->segments[0].name, SLICE("_sinkPartition")) &&
+           part_is(&index->parts[index->part_count - 1], SLICE("id"));
+}
+
 /* Is it one that we would make, for whatever partition key? */
 static bool is_like_ours(const struct index_definition *index, enum gremlin_walk walk)
 {
     const struct index_condition *filter = index->filter;
-    size_t count = walks[walk].count;
+    size_t count = walks[walk].count, id = walk == GREMLIN_WALK_REVERSE;
 
-    if (index->part_count < count || index->part_count > count + 1 || index->filter_count != 1 ||
+    if (index->part_count < count + id || index->part_count > count + id + 1 ||
+        (id ? !is_placed_by_target(index) : index->placed != NULL) || index->filter_count != 1 ||
         filter->comparison != walks[walk].comparison || filter->value.type != DOCUMENT_BOOL ||
         !filter->value.boolean || filter->path.count != 1 ||
         !slice_equal(filter->path.segments[0].name, SLICE("_isEdge")))
@@ -62,9 +75,9 @@ static bool is_like_ours(const struct index_definition *index, enum gremlin_walk
 static bool is_ours(const struct gremlin_graph *graph, const struct index_definition *index,
                     enum gremlin_walk walk)
 {
-    size_t count = walks[walk].count;
+    size_t count = walks[walk].count, id = walk == GREMLIN_WALK_REVERSE;
 
-    return is_like_ours(index, walk) && index->part_count == count + graph->key_count &&
+    return is_like_ours(index, walk) && index->part_count == count + id + graph->key_count &&
            (!graph->key_count || part_is(&index->parts[count], graph->keys[0]));
 }
 
@@ -81,19 +94,55 @@ const struct index_definition *gremlin_walk_index(const struct gremlin_graph *gr
     return NULL;
 }
 
-bool gremlin_graph_wants_indexes(const struct gremlin_graph *graph)
+/* One that we would make, for this partition key if there is one, else for another; NULL: none. */
+static const struct index_definition *like_find(const struct gremlin_graph *graph,
+                                                enum gremlin_walk walk)
 {
-    size_t count, found = 0;
+    size_t count;
     const struct index_definition *const *list =
         index_policy_besides(graph->space.definition->policy, &count);
+    const struct index_definition *like = NULL;
+
+    for (size_t i = 0; i < count && (!like || !is_ours(graph, like, walk)); i++)
+        if (is_like_ours(list[i], walk))
+            like = list[i];
+    return like;
+}
+
+/* Has the graph to get it? Reverse edges are chosen, and then stand in for gremlin_in: behind a
+ * re-key alone they are made anew. */
+static bool is_wanted(const struct gremlin_graph *graph, enum gremlin_walk walk,
+                      const struct index_definition *like)
+{
+    if (like && is_ours(graph, like, walk))
+        return false;
+    return walk == GREMLIN_WALK_REVERSE
+               ? like != NULL
+               : walk != GREMLIN_WALK_IN || !like_find(graph, GREMLIN_WALK_REVERSE);
+}
+
+const char *gremlin_graph_way_in(const struct gremlin_graph *graph)
+{
+    return gremlin_walk_reverse(graph) ? "reverse edges" : "every partition";
+}
+
+const struct index_definition *gremlin_walk_reverse(const struct gremlin_graph *graph)
+{
+    /* who is bound to one partition key does not see the edges of others */
+    return graph->bound || !graph->key_count ? NULL
+                                             : gremlin_walk_index(graph, GREMLIN_WALK_REVERSE);
+}
+
+bool gremlin_graph_wants_indexes(const struct gremlin_graph *graph)
+{
 
     if (!graph->met_edges || graph->options.readonly || graph->key_count > 1 ||
         graph->space.definition->default_ttl != 0)
         return false;
-    for (size_t i = 0; i < count; i++)
-        for (enum gremlin_walk walk = 0; walk < GREMLIN_WALKS; walk++)
-            found += is_ours(graph, list[i], walk);
-    return found < GREMLIN_WALKS;
+    for (enum gremlin_walk walk = 0; walk < GREMLIN_WALK_KINDS; walk++)
+        if (is_wanted(graph, walk, like_find(graph, walk)))
+            return true;
+    return false;
 }
 
 static void part_append(struct buf *out, size_t at, struct slice name)
@@ -116,17 +165,19 @@ static void part_append(struct buf *out, size_t at, struct slice name)
 }
 
 /* What the definition says; key data NULL: the container has no partition key. */
-static void index_say(enum gremlin_walk walk, struct slice key, struct buf *out)
+static void index_say(enum gremlin_walk walk, struct slice name, struct slice key, struct buf *out)
 {
     struct document_value yes = document_bool(true);
     size_t list, condition;
 
-    document_append_string(out, SLICE("name"), slice_of_text(walks[walk].name));
+    document_append_string(out, SLICE("name"), name);
     list = document_append_array_begin(out, SLICE("key"));
     for (size_t i = 0; i < walks[walk].count; i++)
         part_append(out, i, slice_of_text(walks[walk].parts[i]));
     if (key.data)
         part_append(out, walks[walk].count, key);
+    if (walk == GREMLIN_WALK_REVERSE)
+        part_append(out, walks[walk].count + (key.data != NULL), SLICE("id"));
     document_end(out, list);
     list = document_append_array_begin(out, SLICE("filter"));
     condition = document_append_object_begin(out, SLICE("0"));
@@ -135,6 +186,8 @@ static void index_say(enum gremlin_walk walk, struct slice key, struct buf *out)
     document_append(out, SLICE("value"), &yes);
     document_end(out, condition);
     document_end(out, list);
+    if (walk == GREMLIN_WALK_REVERSE)
+        document_append_string(out, SLICE("placed"), SLICE("/_sinkPartition"));
 }
 
 void gremlin_graph_definition(struct slice id, bool indexes, struct buf *out)
@@ -148,7 +201,7 @@ void gremlin_graph_definition(struct slice id, bool indexes, struct buf *out)
         list = document_append_array_begin(out, SLICE("indexes"));
         for (enum gremlin_walk walk = 0; walk < GREMLIN_WALKS; walk++) {
             index = document_append_object_begin(out, document_index_key(walk, text));
-            index_say(walk, SLICE_NONE, out);
+            index_say(walk, slice_of_text(walks[walk].name), SLICE_NONE, out);
             document_end(out, index);
         }
         document_end(out, list);
@@ -162,35 +215,32 @@ void gremlin_graph_definition(struct slice id, bool indexes, struct buf *out)
 bool gremlin_graph_add_indexes(const struct gremlin_graph *graph, struct slice account,
                                struct slice database, struct error *err)
 {
-    struct buf said[GREMLIN_WALKS];
-    struct slice add[GREMLIN_WALKS], drop[GREMLIN_WALKS];
+    struct buf said[GREMLIN_WALK_KINDS];
+    struct slice add[GREMLIN_WALK_KINDS], drop[GREMLIN_WALK_KINDS];
     struct catalogue_index_change change = {.add = add, .drop = drop};
-    size_t count;
-    const struct index_definition *const *list =
-        index_policy_besides(graph->space.definition->policy, &count);
     bool fine;
 
-    for (enum gremlin_walk walk = 0; walk < GREMLIN_WALKS; walk++) {
-        const struct index_definition *like = NULL;
+    for (enum gremlin_walk walk = 0; walk < GREMLIN_WALK_KINDS; walk++) {
+        const struct index_definition *like = like_find(graph, walk);
+        struct slice name = slice_of_text(walks[walk].name);
         size_t whole;
 
         buf_init(&said[walk], BUF_DEFAULT_MAX);
-        for (size_t i = 0; i < count && (!like || !is_ours(graph, like, walk)); i++)
-            if (is_like_ours(list[i], walk))
-                like = list[i];
-        if (like && is_ours(graph, like, walk))
+        if (!is_wanted(graph, walk, like))
             continue;
-        if (like && slice_equal(like->name, slice_of_text(walks[walk].name)))
+        if (walk == GREMLIN_WALK_REVERSE)
+            name = like->name;
+        if (like && slice_equal(like->name, name))
             drop[change.drop_count++] = like->name;
         whole = document_begin(&said[walk]);
-        index_say(walk, graph->key_count ? graph->keys[0] : SLICE_NONE, &said[walk]);
+        index_say(walk, name, graph->key_count ? graph->keys[0] : SLICE_NONE, &said[walk]);
         document_end(&said[walk], whole);
         add[change.add_count++] = buf_slice(&said[walk]);
     }
     fine = !change.add_count ||
            catalogue_indexes_change(graph->options.services->catalogue, account, database,
                                     container_info(graph->options.container)->id, &change, err);
-    for (enum gremlin_walk walk = 0; walk < GREMLIN_WALKS; walk++)
+    for (enum gremlin_walk walk = 0; walk < GREMLIN_WALK_KINDS; walk++)
         buf_done(&said[walk]);
     return fine;
 }
@@ -240,9 +290,11 @@ static struct slice text_of(const struct document_value *value)
     return value->type == DOCUMENT_STRING ? value->text : SLICE_NONE;
 }
 
-bool gremlin_walk_row(const struct gremlin_graph *graph, bool in, const struct query_entry *entry,
-                      struct gremlin_edge_row *ret_row, struct slice *ret_label)
+bool gremlin_walk_row(const struct gremlin_graph *graph, enum gremlin_walk walk,
+                      const struct query_entry *entry, struct gremlin_edge_row *ret_row,
+                      struct slice *ret_label)
 {
+    bool in = walk != GREMLIN_WALK_OUT;
     const struct document_value *values = entry->values;
     const struct partition_definition *definition = &graph->space.definition->key;
     struct gremlin_head *head = &ret_row->head;
@@ -267,6 +319,8 @@ bool gremlin_walk_row(const struct gremlin_graph *graph, bool in, const struct q
         ret_row->key = partition_key_of(definition, &values[PARTS], 1);
     else
         (void)gremlin_partition_key_stored(graph, &head->in_partition, &ret_row->key);
+    if (walk == GREMLIN_WALK_REVERSE)
+        head->id = text_of(&values[PARTS + graph->key_count]);
     return head->out_id.data && head->in_id.data;
 }
 
@@ -294,10 +348,10 @@ const struct gremlin_edge_row *gremlin_walk_keep(const struct gremlin_edge_row *
 {
     struct gremlin_edge_row *kept = ARENA_NEW(arena, struct gremlin_edge_row);
     struct slice *texts[] = {&kept->head.out_id, &kept->head.in_id, &kept->head.out_label,
-                             &kept->head.in_label};
+                             &kept->head.in_label, &kept->head.id};
 
     *kept = *row;
-    kept->head.id = kept->head.label = SLICE_NONE;
+    kept->head.label = SLICE_NONE;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (texts[i]->data)
             *texts[i] = arena_copy(arena, *texts[i]);

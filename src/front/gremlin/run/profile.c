@@ -70,7 +70,19 @@ static struct gremlin_value traversal_text(struct gremlin_run *run,
 
 /* --- explain --------------------------------------------------------------------------------- */
 
-static void part_write(const struct gremlin_part *part, struct buf *text)
+/* Does the step ask for edges into vertices? There is more than one way to them. */
+static bool comes_in(const struct gremlin_step *step)
+{
+    static const char *const names[] = {"in", "inE", "both", "bothE"};
+
+    for (size_t i = 0; step->instruction && i < ARRAY_LEN(names); i++)
+        if (slice_equal(step->instruction->name, slice_of_text(names[i])))
+            return true;
+    return false;
+}
+
+static void part_write(const struct gremlin_run *run, const struct gremlin_part *part,
+                       struct buf *text)
 {
     bool first = true;
 
@@ -85,10 +97,14 @@ static void part_write(const struct gremlin_part *part, struct buf *text)
             BUF_APPEND(text, ":");
             buf_append_slice(text, step->instruction->name);
         }
+        if (comes_in(step)) {
+            BUF_APPEND(text, " by ");
+            buf_append_text(text, gremlin_graph_way_in(run->graph));
+        }
         if (step->part_count)
             BUF_APPEND(text, "(");
         for (size_t i = 0; i < step->part_count; i++)
-            part_write(step->parts[i], text);
+            part_write(run, step->parts[i], text);
         if (step->part_count)
             BUF_APPEND(text, ")");
     }
@@ -102,7 +118,7 @@ struct gremlin_value gremlin_run_explain(struct gremlin_run *run,
     struct buf text;
 
     buf_init(&text, 1 << 20);
-    part_write(run->root, &text);
+    part_write(run, run->root, &text);
     put(run, map, "original", traversal_text(run, traversal));
     put(run, map, "intermediate", gremlin_list_new(run->heap, 0));
     put(run, map, "final", gremlin_string(run->heap, buf_slice(&text)));
@@ -171,6 +187,8 @@ static struct gremlin_value step_metrics(struct gremlin_run *run, const struct g
     put(run, map, "counts", counts);
     put(run, annotations, "percentDur",
         gremlin_double(total ? (double)ns * 100.0 / (double)total : 0));
+    if (comes_in(step))
+        put(run, annotations, "edges", text_of(run, gremlin_graph_way_in(run->graph)));
     put(run, map, "annotations", annotations);
     if (step->part_count && depth < 16) {
         nested = gremlin_list_new(run->heap, 0);
