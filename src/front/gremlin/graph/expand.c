@@ -575,8 +575,16 @@ static bool edge_take(void *self, size_t reference, struct slice document, struc
     return true;
 }
 
-/* Reads the edges of the rows that came, where more is wanted than reverse edges tell. Those that
- * are gone by now, or not as they have to be, go. */
+/* Is more wanted of the rows that came than reverse edges tell? */
+static bool edges_are_wanted(const struct query *query)
+{
+    const struct expand *e = query->expand;
+
+    return query->walk == GREMLIN_WALK_REVERSE && !(e->tuples && !e->edge_test_count) &&
+           query->row_count > query->fetched;
+}
+
+/* Reads the edges of those rows. Those that are gone by now, or not as they have to be, go. */
 static bool edges_fetch(struct query *query, struct error *err)
 {
     const struct expand *e = query->expand;
@@ -587,8 +595,6 @@ static bool edges_fetch(struct query *query, struct error *err)
     struct gremlin_fetch fetch = {
         .references = references, .count = count, .take = edge_take, .self = &edges};
 
-    if (query->walk != GREMLIN_WALK_REVERSE || (e->tuples && !e->edge_test_count) || !count)
-        return true;
     for (size_t i = 0; i < count; i++)
         references[i] = (struct items_reference){edges.rows[i].edge->key,
                                                  document_string(edges.rows[i].edge->head.id)};
@@ -631,7 +637,7 @@ static bool queries_run(struct expand *e, struct query **queries, size_t count, 
         }
     }
     for (size_t i = 0; i < count && fine; i++)
-        fine = edges_fetch(queries[i], err);
+        fine = !edges_are_wanted(queries[i]) || edges_fetch(queries[i], err);
     return fine;
 }
 
