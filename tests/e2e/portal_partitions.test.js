@@ -136,6 +136,7 @@ test('10,000 partitions and 1,000 containers stay usable', { skip }, async (t) =
 
   await go(page, '#/partitions/big/wide');
   await page.waitForFunction(() => document.querySelector('#partition-count')?.textContent === '10,000');
+  await page.waitForSelector('.partition-row [data-row]'); // before that there is nothing to scroll
   assert.ok((await page.locator('.partition-row').count()) < 100);
   await page.locator('.partition-list').evaluate((list) => { list.scrollTop = list.scrollHeight; });
   const { partitions } = (await signed(server, 'GET', '/_orrery/containers/big/wide/partitions')).json;
