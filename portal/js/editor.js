@@ -20,17 +20,22 @@ function plain(host, options) {
   };
 }
 
+// Buttons around it do something with what is in it: nothing can be clicked before it is there.
 export async function editor(host, options) {
+  const around = host.closest('main') ?? host;
   host.classList.add('editor');
   let made;
   if (session.about?.libraries) {
     try {
+      around.inert = true;
       const { create } = await import('../libraries/editor.js');
       const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' });
       root.replaceChildren();
       made = create(root, options);
     } catch (error) {
       console.warn('the editor could not be loaded:', error);
+    } finally {
+      around.inert = false;
     }
   }
   made ??= plain(host, options);

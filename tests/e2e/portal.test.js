@@ -98,6 +98,25 @@ test('a person signs in, makes a container, writes, edits and queries items', { 
   assert.equal((await signed(server, 'GET', '/dbs/shop/colls/orders/docs/a', { headers: { 'x-ms-documentdb-partitionkey': '["acme"]' } })).status, 404);
 });
 
+test('what is clicked while the editor is being fetched is not lost', { skip }, async (t) => {
+  const server = await started(t);
+  await make(server, 'shop', 'orders');
+  const page = await openSignedIn(t, server);
+  let letThrough;
+  const held = new Promise((resolve) => (letThrough = resolve));
+  await page.route('**/libraries/editor.js', async (route) => {
+    await held;
+    await route.continue();
+  });
+  const there = go(page, '#/data/shop/orders');
+  await page.waitForSelector('main[inert] #new-item', { state: 'attached' });
+  const clicked = page.click('#new-item');
+  letThrough();
+  await Promise.all([there, clicked]);
+  await page.waitForSelector('.detail-panel h2:has-text("New item")');
+  await page.waitForSelector('#save:enabled');
+});
+
 test('a wrong key, a lost server and spent throughput are said clearly', { skip }, async (t) => {
   const server = await started(t, ['--set', 'throughput.burst_seconds=0']);
   await make(server, 'shop', 'small', { ru: 400 });
