@@ -32,6 +32,18 @@ struct work {
     struct group *groups;
 };
 
+static struct work work_of(struct rest_view_state *state, const struct front_services *services,
+                           struct container *view, struct arena *arena)
+{
+    struct work work = {.state = state,
+                        .services = services,
+                        .space = container_space(view, services->clock, services->gates),
+                        .arena = arena};
+
+    work.space.read_only = false;
+    return work;
+}
+
 static void left_out(const struct work *work, struct slice what, const struct error *why)
 {
     work->state->figures.left_out++;
@@ -458,12 +470,8 @@ bool rest_view_groups_refresh(struct rest_view_state *state, const struct front_
                               size_t count, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct work work = {.state = state,
-                        .services = services,
-                        .space = container_space(view, services->clock, services->gates),
-                        .arena = arena};
+    struct work work = work_of(state, services, view, arena);
 
-    work.space.read_only = false;
     for (size_t i = 0; i < count; i++)
         if (!touched_plan(&work, &touched[i], err))
             return false;
@@ -513,12 +521,8 @@ bool rest_view_groups_prune(struct rest_view_state *state, const struct front_se
                             struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct work work = {.state = state,
-                        .services = services,
-                        .space = container_space(view, services->clock, services->gates),
-                        .arena = arena};
+    struct work work = work_of(state, services, view, arena);
 
-    work.space.read_only = false;
     for (size_t i = 0; i < count; i++) {
         struct item_operation op = {
             .space = &work.space,
