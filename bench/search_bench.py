@@ -5,7 +5,8 @@
 
 One connection to each, one query after the other with other words each time. Ours is asked over HTTP by search_bench_load, with requests made
 and signed before; PostgreSQL by pgbench with prepared statements over a socket of the file system. Without PostGIS places are left out, and a
-line says so. Both must have found the same items, or nothing is compared.
+line says so. Both must have found the same items, or nothing is compared. The ten nearest places are asked for by $near of MongoDB's language,
+for SQL has no order by distance (SC2206, as in the service).
 """
 import argparse
 import base64
@@ -18,6 +19,8 @@ import os
 import random
 import re
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -88,15 +91,68 @@ class Ours:
         headers = {"host": "127.0.0.1", **self.request("POST", "docs", "dbs/b/colls/c", QUERY_HEADERS), "content-length": str(len(body))}
         return b"POST /dbs/b/colls/c/docs HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items()).encode() + b"\r\n" + body
 
-    def rate(self, load, server, make, seconds):
-        """Queries in a second, and microseconds of the server's processors for each."""
+    def rate(self, load, pid, make, seconds):
         chance = random.Random(11)
-        requests = [self.whole(make(chance)) for _ in range(REQUESTS)]
-        said = subprocess.run([load, str(server.port), str(server.process.pid), str(seconds)],
-                              input=b"".join(b"%d\n" % len(request) + request for request in requests), capture_output=True, check=False)
-        if said.returncode:
-            sys.exit(f"search_bench: {said.stderr.decode()}")
-        return tuple(map(float, said.stdout.split()))
+        return rate_of([load, str(self.connection.port), str(pid), str(seconds)], [self.whole(make(chance)) for _ in range(REQUESTS)])
+
+
+def rate_of(command, requests):
+    """Queries in a second, and microseconds of the server's processors for each."""
+    said = subprocess.run(command, input=b"".join(b"%d\n" % len(request) + request for request in requests), capture_output=True, check=False)
+    if said.returncode:
+        sys.exit(f"search_bench: {said.stderr.decode()}")
+    return tuple(map(float, said.stdout.split()))
+
+
+def bson(value):
+    """A document of texts, whole numbers, doubles, lists and documents."""
+    out = b""
+    for name, member in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(member, str):
+            text = member.encode() + b"\0"
+            kind, content = 2, struct.pack("<i", len(text)) + text
+        elif isinstance(member, (dict, list)):
+            kind, content = 3 if isinstance(member, dict) else 4, bson(member)
+        else:
+            kind, content = (16, struct.pack("<i", member)) if isinstance(member, int) else (1, struct.pack("<d", member))
+        out += bytes([kind]) + str(name).encode() + b"\0" + content
+    return struct.pack("<i", len(out) + 5) + out + b"\0"
+
+
+class OursMongo:
+    """The same server by MongoDB's protocol."""
+
+    def __init__(self, port):
+        self.port = port
+
+    def command(self, document):
+        """The reply, as bytes. On a connection of its own: one that waits while others are filled is closed."""
+        body = bson({**document, "$db": "b"})
+        reply = b""
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall(struct.pack("<iiiiIb", len(body) + 21, 1, 0, 2013, 0, 0) + body)
+            while len(reply) < 4 or len(reply) < struct.unpack_from("<i", reply)[0]:
+                more = connection.recv(65536)
+                if not more:
+                    sys.exit("search_bench: the server closes its connection")
+                reply += more
+        if b"\x01ok\0" + struct.pack("<d", 1) not in reply or b"writeErrors" in reply:
+            sys.exit(f"search_bench: {document}: {reply!r}"[:500])
+        return reply
+
+    def fill(self, count):
+        self.command({"createIndexes": "m", "indexes": [{"key": {"at": "2dsphere"}, "name": "at"}]})
+        documents = [{"_id": item["id"], "at": {**item["at"], "coordinates": list(item["at"]["coordinates"])}} for item in items(count)]
+        for begin in range(0, count, 500):
+            self.command({"insert": "m", "documents": documents[begin:begin + 500]})
+
+    def query(self, command):
+        """The ids found, in their order."""
+        return [text.decode() for text in re.findall(rb"\x02_id\0....(\d+)\0", self.command(command), re.DOTALL)]
+
+    def rate(self, load, pid, make, seconds):
+        chance = random.Random(11)
+        return rate_of([load, str(self.port), str(pid), str(seconds), "mongo"], [bson({**make(chance), "$db": "b"}) for _ in range(REQUESTS)])
 
 
 class Theirs:
@@ -168,6 +224,14 @@ def near(chance):
     return f'SELECT c.id FROM c WHERE ST_DISTANCE(c.at, {{"type":"Point","coordinates":[{x},{y}]}}) < 50000'
 
 
+def nearest_to(x, y):
+    return {"find": "m", "filter": {"at": {"$near": {"$geometry": {"type": "Point", "coordinates": [x, y]}}}}, "projection": {"_id": 1}, "limit": 10}
+
+
+def nearest(chance):
+    return nearest_to(chance.randint(-10, 28), chance.randint(35, 58))
+
+
 def words_sql(operator):
     return f"SELECT id FROM t WHERE words @@ to_tsquery('english', 'w' || :a || ' {operator} w' || :b);"
 
@@ -185,6 +249,7 @@ LINES = [
      " ST_MakePoint(:x + 1, :y + 1), ST_MakePoint(:x, :y + 1), ST_MakePoint(:x, :y)]))::geography, at);"),
     ("places, within 50 km", near, True,
      PLACES + "SELECT id FROM t WHERE ST_DWithin(at, ST_MakePoint(:x, :y)::geography, 50000);"),
+    ("places, the ten nearest by $near", nearest, True, PLACES + "SELECT id FROM t ORDER BY at <-> ST_MakePoint(:x, :y)::geography LIMIT 10;"),
 ]
 SAME = [
     ('SELECT c.id FROM c WHERE FullTextContainsAll(c.text, "w30", "w90")', False, "SELECT id FROM t WHERE words @@ to_tsquery('english', 'w30 & w90')"),
@@ -192,6 +257,14 @@ SAME = [
     ('SELECT c.id FROM c WHERE ST_DISTANCE(c.at, {"type":"Point","coordinates":[9,45]}) < 50000', True,
      "SELECT id FROM t WHERE ST_DWithin(at, ST_MakePoint(9, 45)::geography, 50000)"),
 ]
+
+
+def check_order(mongo, theirs):
+    """MongoDB's distances are those of a sphere."""
+    found = mongo.query(nearest_to(9, 45))
+    expected = theirs.sql("SELECT id FROM t ORDER BY ST_Distance(at, ST_MakePoint(9, 45)::geography, false) LIMIT 10;").split()
+    if found != expected:
+        sys.exit(f"search_bench: $near: {found}, PostgreSQL has {expected}")
 
 
 def check(ours, theirs, postgis):
@@ -205,21 +278,27 @@ def check(ours, theirs, postgis):
 
 def bench(orrery, load, args, directory, log):
     server = Server("orrery", [
-        orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
+        orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "127.0.0.1:0", "--gremlin", "off",
         "--mongo-replica-set", "off", "--node", f"local=rocksdb:{directory}/data", "--set", "throughput.enforce=never",
         "--set", "log.level=warning"], r"REST +https?://\S+:(\d+)/", log)
     theirs = Theirs(tempfile.mkdtemp(prefix="search_bench_pg.", dir=directory))
     try:
         ours = Ours(server.port)
+        server.find(r"mongodb://127\.0\.0\.1:(\d+)/")
+        mongo = OursMongo(server.port)
         ours.fill(args.items)
+        mongo.fill(args.items)
         postgis = theirs.fill(args.items)
         if not postgis:
             print("search_bench: postgresql-15-postgis-3 is not installed: places are left out", flush=True)
         check(ours, theirs, postgis)
+        if postgis:
+            check_order(mongo, theirs)
         for name, make, places, script in LINES:
             if places and not postgis:
                 continue
-            (rate, cpu), other = ours.rate(load, server, make, args.seconds), theirs.rate(script, args.seconds)
+            asked = mongo if make is nearest else ours
+            (rate, cpu), other = asked.rate(load, server.process.pid, make, args.seconds), theirs.rate(script, args.seconds)
             print(f"{name}, {args.items} items, queries per second, vs PostgreSQL: {rate:.0f} / {other:.0f} = {rate / other:.2f} "
                   f"(goal: 1; {cpu:.0f} us of our processor each)", flush=True)
     finally:

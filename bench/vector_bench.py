@@ -2,14 +2,18 @@
 """The ten most alike of many vectors through HTTP: by an index, against comparing all items, and
 against hnswlib called bare.
 
-    vector_bench.py PATH_IN_THE_FOLDER_OF_vector_bench_theirs [--vectors N] [--dimensions N]
-                    [--searches N] [--kind KIND...] [--server PROGRAM]
+    vector_bench.py PATH_IN_THE_FOLDER_OF_vector_bench_make [--vectors N] [--dimensions N]
+                    [--searches N] [--brute N] [--seconds N] [--kind KIND...] [--server PROGRAM]
 
-Vectors are seeded and lie around some places, as embeddings do. Recall is how many of the ten that
-brute force finds an index finds too. hnswlib is given the same vectors in memory and one thread,
-with as large a list as it takes to find as many; where its package is not installed it is left out,
-and a line says so. Of diskANN the graph is waited for, which is built behind the first search while
-others are answered. VECTOR_BENCH_VECTORS=100000 is the size of the goals; it takes some minutes.
+Vectors are seeded and lie around some places, as embeddings do; vector_bench_make makes them, and
+the ten that are exact for each search. Items are put in by `orrery import`. Recall is how many of
+those ten an index finds too. Searches are sent over one connection by search_bench_load, made and
+signed before. Of diskANN the graph is waited for, which is built behind the first search while
+others are answered. hnswlib is given the same vectors in memory, builds on all processors and
+searches on one thread, with as long a list as it takes to find as many as diskANN; where its package
+is not installed it is left out, and a line says so.
+
+VECTOR_BENCH_VECTORS=100000 is the size of the goals (`make bench-long`): some minutes, and 2 GB of disk.
 """
 import argparse
 import array
@@ -19,7 +23,6 @@ import hmac
 import http.client
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
@@ -34,9 +37,12 @@ from servers import Server
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 QUERY = {"x-ms-documentdb-isquery": "True", "content-type": "application/query+json",
          "x-ms-documentdb-query-enablecrosspartition": "True", "x-ms-max-item-count": "-1"}
-KEYS = 16   # logical partitions
-BATCH = 50  # items of one request
 BEST = 10
+RECALL = 0.95
+
+
+def fail(text):
+    sys.exit(f"vector_bench: {text}")
 
 
 def signed(method, path):
@@ -51,9 +57,26 @@ def signed(method, path):
             "authorization": urllib.parse.quote(token, safe="")}
 
 
+class Data:
+    """What vector_bench_make has made."""
+
+    def __init__(self, program, options, directory):
+        self.directory, self.count, self.dimensions = directory, options.vectors, options.dimensions
+        subprocess.run([program, str(options.vectors), str(options.dimensions), str(options.searches), directory], check=True)
+        self.items = os.path.join(directory, "items")
+        self.asked = [[round(x, 4) for x in row] for row in self.rows("asked", "f", options.dimensions)]
+        self.exact = [list(map(str, row)) for row in self.rows("exact", "i", BEST)]
+
+    def rows(self, name, kind, each):
+        with open(os.path.join(self.directory, name), "rb") as file:
+            numbers = array.array(kind, file.read())
+        return [numbers[at:at + each] for at in range(0, len(numbers), each)]
+
+
 class Client:
-    def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port)
+    def __init__(self, server, programs):
+        self.server, self.load = server, os.path.join(programs, "search_bench_load")
+        self.connection = http.client.HTTPConnection("127.0.0.1", server.port)
 
     def must(self, method, path, body, headers=()):
         self.connection.request(method, "/" + path, body,
@@ -61,113 +84,112 @@ class Client:
         answer = self.connection.getresponse()
         text = answer.read()
         if answer.status not in (200, 201):
-            sys.exit(f"vector_bench: {method} {path}: {answer.status} {text[:300]!r}")
+            fail(f"{method} {path}: {answer.status} {text[:300]!r}")
         return json.loads(text)
 
+    def search(self, name, asked, brute):
+        return self.must("POST", f"dbs/d/colls/{name}/docs", query(asked, brute), QUERY)["Documents"]
 
-class Vectors:
-    """Around places of a cube, each number as single precision has it."""
+    def rate(self, name, asked, seconds):
+        """Searches in a second, and seconds of the server's processors for each."""
+        requests = b""
+        for vector in asked:
+            body = query(vector, False).encode()
+            path = f"dbs/d/colls/{name}/docs"
+            headers = {"host": "127.0.0.1", **signed("POST", path), **QUERY, "content-length": str(len(body))}
+            whole = f"POST /{path} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items()) + "\r\n"
+            requests += b"%d\n" % (len(whole) + len(body)) + whole.encode() + body
+        said = subprocess.run([self.load, str(self.server.port), str(self.server.process.pid), str(seconds)],
+                              input=requests, capture_output=True, check=False)
+        if said.returncode:
+            fail(said.stderr.decode())
+        rate, cpu_us = map(float, said.stdout.split())
+        return rate, cpu_us / 1e6
 
-    def __init__(self, dimensions, seed=1):
-        self.random = random.Random(seed)
-        self.dimensions = dimensions
-        self.places = [[self.random.gauss(0, 1) for _ in range(dimensions)] for _ in range(200)]
-
-    def next(self):
-        place = self.random.choice(self.places)
-        gauss = self.random.gauss
-        return array.array("f", [x + gauss(0, 1) for x in place])
+    def figures(self):
+        self.connection.request("GET", "/metrics")
+        lines = self.connection.getresponse().read().decode().splitlines()
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))}
 
 
-def fill(client, name, kind, vectors):
+def query(asked, brute):
+    text = f"SELECT TOP {BEST} VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, {'true' if brute else 'false'})"
+    return json.dumps({"query": text, "parameters": [{"name": "@v", "value": asked}]})
+
+
+def fill(client, orrery, name, kind, data):
     client.must("POST", "dbs/d/colls", json.dumps({
         "id": name, "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
         "vectorEmbeddingPolicy": {"vectorEmbeddings": [{
-            "path": "/v", "dataType": "float32", "dimensions": len(vectors[0]), "distanceFunction": "cosine"}]},
+            "path": "/v", "dataType": "float32", "dimensions": data.dimensions, "distanceFunction": "cosine"}]},
         "indexingPolicy": {"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/v/*"}],
                            "vectorIndexes": [{"path": "/v", "type": kind}]}}))
-    for begin in range(0, len(vectors), BATCH):
-        key = str(begin // BATCH % KEYS)
-        operations = [{"operationType": "Create",
-                       "resourceBody": {"id": str(i), "pk": key, "v": [round(x, 6) for x in vectors[i]]}}
-                      for i in range(begin, min(begin + BATCH, len(vectors)))]
-        client.must("POST", f"dbs/d/colls/{name}/docs", json.dumps(operations),
-                    {"x-ms-documentdb-partitionkey": json.dumps([key]), "x-ms-cosmos-is-batch-request": "True",
-                     "x-ms-cosmos-batch-atomic": "True"})
-
-
-def search(client, name, asked, brute):
-    query = f"SELECT TOP {BEST} VALUE c.id FROM c ORDER BY VectorDistance(c.v, @v, {'true' if brute else 'false'})"
-    body = json.dumps({"query": query, "parameters": [{"name": "@v", "value": asked}]})
     begin = time.perf_counter()
-    rows = client.must("POST", f"dbs/d/colls/{name}/docs", body, QUERY)["Documents"]
-    return rows, time.perf_counter() - begin
-
-
-def figures(client):
-    client.connection.request("GET", "/metrics")
-    lines = client.connection.getresponse().read().decode().splitlines()
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))}
+    result = subprocess.run([orrery, "import", data.items, "--database", "d", "--container", name, "--as", "json", "--quiet",
+                             "--endpoint", f"http://127.0.0.1:{client.server.port}", "--dev"],
+                            capture_output=True, text=True, check=False)
+    if result.returncode:
+        fail(f"import: {result.stdout}{result.stderr}")
+    print(f"  {kind}: {data.count} items of {data.dimensions} dimensions put in, in {time.perf_counter() - begin:.0f} s", flush=True)
 
 
 def wait_for_graph(client, name, asked):
-    """Seconds until the graph serves; searches go on meanwhile, and how many there were is told."""
+    """Searches go on meanwhile, and how many there were is told. Bytes of vectors and graph."""
     begin, searches, shown = time.perf_counter(), 0, 0
     while True:
-        now = figures(client)
+        now = client.figures()
         points, wanted = now["orrery_query_vector_graph_points"], now["orrery_query_vector_graph_points_wanted"]
         if now["orrery_query_vector_graphs"] and not now["orrery_query_vector_graphs_building"]:
             break
         if wanted and points / wanted >= shown + 0.25:
             shown += 0.25
             print(f"    {points:.0f} of {wanted:.0f} vectors are in the graph after {time.perf_counter() - begin:.0f} s", flush=True)
-        search(client, name, asked, False)
+        client.search(name, asked, False)
         searches += 1
         time.sleep(0.2)
-    print(f"  the graph was built in {time.perf_counter() - begin:.1f} s, while {searches} searches were answered; "
-          f"vectors and graph take {now['orrery_query_vectors_bytes'] / 1e6:.1f} MB")
+    print(f"  the graph was built in {time.perf_counter() - begin:.1f} s, while {searches} searches were answered", flush=True)
 
 
-def theirs(program, vectors, asked, exact, directory):
-    """Recall and seconds of a search of hnswlib; None: it is not there."""
+def race(client, orrery, kind, data, options):
+    """Recall, searches a second, and bytes in memory."""
+    name = kind.lower()
+    before = client.figures()["orrery_query_vectors_bytes"]
+    fill(client, orrery, name, kind, data)
+    client.search(name, data.asked[0], True)
+    brute = []
+    for vector, exact in list(zip(data.asked, data.exact))[:options.brute]:
+        begin = time.perf_counter()
+        found = client.search(name, vector, True)
+        brute.append(time.perf_counter() - begin)
+        if sum(id in exact for id in found) < BEST - 1:  # two may be as alike, and single precision decides
+            fail(f"comparing all items found {found}, exact are {exact}")
+    client.search(name, data.asked[0], False)
+    if kind == "diskANN":
+        wait_for_graph(client, name, data.asked[0])
+    found = [client.search(name, vector, False) for vector in data.asked]
+    recall = statistics.mean(len(set(a) & set(b)) / BEST for a, b in zip(data.exact, found))
+    rate, cpu_s = client.rate(name, data.asked, options.seconds)
+    all_items = statistics.median(brute)
+    print(f"{kind}, recall of the best {BEST} of {data.count}: {recall:.3f} / 1 = {recall:.3f} (goal: {RECALL})")
+    print(f"{kind}, searches a second by the index and by comparing all items: "
+          f"{rate:.1f} / {1 / all_items:.2f} = {rate * all_items:.1f} (goal: 20; {cpu_s * 1e6:.0f} us of our processor each)", flush=True)
+    return recall, rate, cpu_s, client.figures()["orrery_query_vectors_bytes"] - before
+
+
+def compare(program, data, ours):
+    """hnswlib, with the recall of ours."""
+    recall, rate, cpu_s, memory = ours
     if not os.path.exists(program):
         print("  hnswlib is not compared: libhnswlib-dev was not installed when the programs were built")
-        return None
-    paths = [os.path.join(directory, name) for name in ("vectors", "asked", "exact")]
-    for path, rows in zip(paths, (vectors, asked, [array.array("i", map(int, row)) for row in exact])):
-        with open(path, "wb") as file:
-            for row in rows:
-                row.tofile(file)
-    result = subprocess.run([program, str(len(vectors[0])), *paths], capture_output=True, text=True, check=True)
-    recall, seconds = map(float, result.stdout.split())
-    return recall, seconds
-
-
-def race(client, kind, vectors, asked, exact_from):
-    name = kind.lower()
-    begin = time.perf_counter()
-    fill(client, name, kind, vectors)
-    print(f"  {kind}: {len(vectors)} items in {time.perf_counter() - begin:.0f} s")
-    rows = [[round(x, 6) for x in vector] for vector in asked]
-    search(client, name, rows[0], True)
-    exact, brute, found, times = [], [], [], []
-    for vector in rows[:exact_from]:
-        ids, seconds = search(client, name, vector, True)
-        exact.append(ids)
-        brute.append(seconds)
-    search(client, name, rows[0], False)
-    if kind == "diskANN":
-        wait_for_graph(client, name, rows[0])
-    for vector in rows:
-        ids, seconds = search(client, name, vector, False)
-        found.append(ids)
-        times.append(seconds)
-    recall = statistics.mean(len(set(a) & set(b)) / BEST for a, b in zip(exact, found))
-    print(f"{kind}, recall of the best {BEST} of {len(vectors)}: {recall:.3f} / 1 = {recall:.3f} (goal: 0.95)")
-    ours, all_items = statistics.median(times), statistics.median(brute)
-    print(f"{kind}, searches a second by the index and by comparing all items: "
-          f"{1 / ours:.1f} / {1 / all_items:.2f} = {all_items / ours:.1f} (goal: 20)")
-    return exact, ours
+        return
+    result = subprocess.run([program, str(data.dimensions), data.directory, str(min(recall, 0.99))],
+                            capture_output=True, text=True, check=True)
+    their_recall, seconds, build, their_memory = map(float, result.stdout.split())
+    print(f"  hnswlib called bare: recall {their_recall:.3f}, built in {build:.1f} s on all processors", flush=True)
+    print(f"searches a second through HTTP and of hnswlib called bare: {rate:.1f} / {1 / seconds:.1f} = {rate * seconds:.3f} (goal: 0.5)")
+    print(f"searches in a second of a processor, through HTTP and of hnswlib called bare: "
+          f"{1 / cpu_s:.1f} / {1 / seconds:.1f} = {seconds / cpu_s:.3f}")
+    print(f"MB in memory, vectors and graph, and hnswlib's: {memory / 1e6:.1f} / {their_memory / 1e6:.1f} = {memory / their_memory:.3f}")
 
 
 def main():
@@ -176,31 +198,29 @@ def main():
     parser.add_argument("--server")
     parser.add_argument("--vectors", type=int, default=int(os.environ.get("VECTOR_BENCH_VECTORS", "10000")))
     parser.add_argument("--dimensions", type=int, default=768)
-    parser.add_argument("--searches", type=int, default=50)
-    parser.add_argument("--exact", type=int, default=10, help="searches that are compared with brute force")
+    parser.add_argument("--searches", type=int, default=100)
+    parser.add_argument("--brute", type=int, default=5, help="searches that all items are compared for")
+    parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--kind", nargs="*", default=["quantizedFlat", "diskANN"])
     options = parser.parse_args()
     programs = os.path.dirname(os.path.abspath(options.program))
     orrery = os.path.abspath(options.server) if options.server else os.path.join(os.path.dirname(programs), "orrery")
-    made = Vectors(options.dimensions)
-    vectors = [made.next() for _ in range(options.vectors)]
-    asked = [made.next() for _ in range(options.searches)]
-    with tempfile.TemporaryDirectory() as directory, open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
+    with tempfile.TemporaryDirectory(prefix="vector_bench.") as directory, \
+            open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
+        data = Data(os.path.join(programs, "vector_bench_make"), options, directory)
         server = Server("orrery", [
             orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "off", "--gremlin", "off",
-            "--mongo-replica-set", "off", "--set", "throughput.enforce=never", "--set", "query.vectors_bytes_max=1G", "--node", f"local=rocksdb:{directory}/data"],
+            "--mongo-replica-set", "off", "--set", "throughput.enforce=never", "--set", "query.vectors_bytes_max=1G", "--set", "query.deadline_ms=10m",
+            "--node", f"local=rocksdb:{directory}/data"],
                         r"REST\s+http://127\.0\.0\.1:(\d+)", log)
         try:
-            client = Client(server.port)
+            client = Client(server, programs)
             client.must("POST", "dbs", json.dumps({"id": "d"}))
-            for kind in options.kind:
-                exact, ours = race(client, kind, vectors, asked, options.exact)
-            bare = theirs(os.path.join(programs, "vector_bench_theirs"), vectors, asked[:options.exact], exact, directory)
-            if bare:
-                print(f"searches a second through HTTP and of hnswlib called bare, which has a recall of "
-                      f"{bare[0]:.3f}: {1 / ours:.1f} / {1 / bare[1]:.1f} = {bare[1] / ours:.3f} (goal: 0.5)")
+            results = {kind: race(client, orrery, kind, data, options) for kind in options.kind}
         finally:
             server.stop()
+        if "diskANN" in results:
+            compare(os.path.join(programs, "vector_bench_theirs"), data, results["diskANN"])
 
 
 if __name__ == "__main__":

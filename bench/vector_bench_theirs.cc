@@ -1,9 +1,11 @@
-/* hnswlib, called bare: puts the vectors of a file into a graph and searches it for those of another,
- * on one thread, with a list that grows until 0.95 of the best are found.
+/* hnswlib, called bare: puts the vectors of a file into a graph, on all processors, and searches it
+ * for those of another, on one thread, with a list that grows until as many of the best are found as
+ * ours has found.
  *
- *     vector_bench_theirs DIMENSIONS VECTORS ASKED EXACT    prints recall and seconds of a search
+ *     vector_bench_theirs DIMENSIONS DIRECTORY RECALL    prints recall, seconds of a search, seconds
+ *                                                        that the graph took, and its bytes
  *
- * Files are rows of floats, EXACT rows of ten numbers of vectors. */
+ * The files are those of vector_bench_make. */
 #include <hnswlib/hnswlib.h>
 
 #include <chrono>
@@ -12,13 +14,16 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <thread>
 #include <vector>
 
 enum { BEST = 10, LINKS = 16, BUILD_LIST = 200, LIST_FIRST = 16, LIST_MAX = 4096, TURNS = 20 };
 
-template <typename number> static std::vector<number> file_read(const char *path)
+template <typename number>
+static std::vector<number> file_read(const std::string &directory, const char *name)
 {
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file(directory + "/" + name, std::ios::binary);
     std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     const number *begin = reinterpret_cast<const number *>(bytes.data());
 
@@ -38,22 +43,46 @@ static void normalize(std::vector<float> &vectors, size_t dimensions)
     }
 }
 
+static void graph_fill(hnswlib::HierarchicalNSW<float> &graph, const std::vector<float> &vectors,
+                       size_t dimensions)
+{
+    size_t count = vectors.size() / dimensions;
+    unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::thread> all;
+
+    for (unsigned thread = 0; thread < threads; thread++)
+        all.emplace_back([&, thread] {
+            for (size_t i = thread; i < count; i += threads)
+                graph.addPoint(&vectors[i * dimensions], i);
+        });
+    for (auto &thread : all)
+        thread.join();
+}
+
+static double seconds_since(std::chrono::steady_clock::time_point begin)
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 5)
+    if (argc != 4)
         return 2;
     size_t dimensions = std::strtoul(argv[1], nullptr, 10);
-    std::vector<float> vectors = file_read<float>(argv[2]), asked = file_read<float>(argv[3]);
-    std::vector<int> exact = file_read<int>(argv[4]);
+    std::vector<float> vectors = file_read<float>(argv[2], "vectors"),
+                       asked = file_read<float>(argv[2], "asked");
+    std::vector<int> exact = file_read<int>(argv[2], "exact");
+    double wanted = std::strtod(argv[3], nullptr);
     size_t count = vectors.size() / dimensions, searches = asked.size() / dimensions;
 
     normalize(vectors, dimensions);
     normalize(asked, dimensions);
     hnswlib::InnerProductSpace space(dimensions);
     hnswlib::HierarchicalNSW<float> graph(&space, count, LINKS, BUILD_LIST);
-    for (size_t i = 0; i < count; i++)
-        graph.addPoint(&vectors[i * dimensions], i);
-    for (size_t list = LIST_FIRST;; list *= 2) {
+    auto built = std::chrono::steady_clock::now();
+    graph_fill(graph, vectors, dimensions);
+    double build_s = seconds_since(built);
+    for (size_t list = LIST_FIRST;; list += list / 2) {
         size_t found = 0;
 
         graph.setEf(list);
@@ -68,10 +97,11 @@ int main(int argc, char **argv)
                         found += size_t(exact[i * BEST + j]) == best.top().second;
             }
         }
-        std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+        double search_s = seconds_since(begin) / (TURNS * double(searches));
         double recall = double(found) / double(searches * BEST);
-        if (recall >= 0.95 || list >= LIST_MAX) {
-            std::printf("%.4f %.9f\n", recall, seconds.count() / (TURNS * double(searches)));
+        if (recall >= wanted || list >= LIST_MAX) {
+            std::printf("%.4f %.9f %.1f %zu\n", recall, search_s, build_s,
+                        count * graph.size_data_per_element_);
             return 0;
         }
     }

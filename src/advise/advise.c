@@ -130,7 +130,7 @@ static void spread_reason(const struct advise_workload *workload, const struct a
     if (is_few(workload, f))
         buf_printf(out,
                    "It has few values, %llu in the sample: load is never on more partitions than "
-                   "that, and even only with some hundred; the largest, ",
+                   "that, and it is even only with hundreds to thousands of them; the largest, ",
                    (unsigned long long)f->keys);
     else
         buf_printf(out, "The sample has %llu value%s; the largest, ", (unsigned long long)f->keys,
@@ -409,6 +409,22 @@ static void summary_write(const struct advise_workload *workload, struct advise_
     report->summary = text_take(arena, &out);
 }
 
+/* Where no single key serves all queries: views for the rest. One key for all needs none, but it
+ * cannot grow: they are told beside the next best. */
+static void tables_find(const struct advise_workload *workload, struct advise_report *report,
+                        const struct advise_options *options, struct arena *arena)
+{
+    const struct advise_key *key = NULL;
+
+    for (size_t i = 0; report->recommended && !is_kept(report) && !key && i < report->count; i++)
+        if (report->proposals[i].good && report->proposals[i].key.kind != ADVISE_ONE_KEY)
+            key = &report->proposals[i].key;
+    if (!key && report->has_current)
+        key = &report->current.key;
+    if (report->enough && key)
+        report->table_count = advise_tables_find(workload, key, options, arena, &report->tables);
+}
+
 struct advise_report advise_report_make(const struct advise_workload *workload,
                                         const struct advise_options *options, struct arena *arena)
 {
@@ -452,6 +468,7 @@ struct advise_report advise_report_make(const struct advise_workload *workload,
     report.recommended = report.enough && report.count && report.proposals[0].good;
     report.matters = report.ru_per_second > MATTERS_RU || report.bytes > MATTERS_BYTES;
     summary_write(workload, &report, arena);
+    tables_find(workload, &report, &full, arena);
     if (report.recommended && !is_kept(&report))
         report.rekey = advise_key_command(workload, &report.proposals[0].key, &full.target, arena);
     return report;

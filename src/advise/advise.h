@@ -1,7 +1,7 @@
 /* Advise: which partition key a container should have, with the reasons in words. */
 #pragma once
 
-#include "advise/evaluate.h"
+#include "advise/tables.h"
 
 struct advise_proposal {
     struct advise_key key;
@@ -23,9 +23,11 @@ struct advise_report {
     struct slice rekey; /* the command that does it; empty: there is nothing to do, or none does */
     bool has_current;
     struct advise_proposal current; /* the key it has now, judged the same way */
-    double ru_per_second; /* what is needed with the key it has or, if more, the first one */
-    double bytes;         /* stored */
-    bool matters;         /* the container is, at this load, past one partition */
+    double ru_per_second;        /* what is needed with the key it has or, if more, the first one */
+    double bytes;                /* stored */
+    bool matters;                /* the container is, at this load, past one partition */
+    struct advise_table *tables; /* beside the key it has or, if it is better, the first one */
+    size_t table_count;
 };
 
 enum {

@@ -64,6 +64,30 @@ static void proposal_json(const struct advise_proposal *proposal, struct buf *ou
     buf_append_byte(out, '}');
 }
 
+static void tables_json(const struct advise_report *report, struct buf *out)
+{
+    buf_append_text(out, ",\"indexTables\":[");
+    for (size_t i = 0; i < report->table_count; i++) {
+        const struct advise_table *table = &report->tables[i];
+
+        buf_append_text(out, i ? ",{\"key\":" : "{\"key\":");
+        document_json_write_string(table->name, out);
+        if (table->view.data)
+            text_member(out, "view", table->view);
+        text_member(out, "reason", table->reason);
+        member(out, "shareOfOperations", table->queries, 4);
+        member(out, "ruPerSecondSaved", table->saved_ru, 2);
+        member(out, "ruPerSecondCost", table->cost_ru, 2);
+        member(out, "bytes", table->bytes, 0);
+        if (table->definition.data) {
+            buf_append_text(out, ",\"definition\":");
+            buf_append_slice(out, table->definition);
+        }
+        buf_append_byte(out, '}');
+    }
+    buf_append_byte(out, ']');
+}
+
 void advise_report_json(const struct advise_workload *workload, const struct advise_report *report,
                         struct buf *out)
 {
@@ -88,7 +112,9 @@ void advise_report_json(const struct advise_workload *workload, const struct adv
             buf_append_byte(out, ',');
         proposal_json(&report->proposals[i], out);
     }
-    buf_append_text(out, "]}");
+    buf_append_byte(out, ']');
+    tables_json(report, out);
+    buf_append_byte(out, '}');
 }
 
 /* --- For people ------------------------------------------------------------------------------ */
@@ -162,6 +188,20 @@ static void table(const struct advise_report *report, struct buf *out)
                     "requests then ask more partitions counts for as much more.\n");
 }
 
+static void tables_text(const struct advise_report *report, struct buf *out)
+{
+    for (size_t i = 0; i < report->table_count; i++) {
+        const struct advise_table *table = &report->tables[i];
+
+        buf_printf(out, "\n%s by %.*s\n",
+                   table->view.data ? "Index table there is," : "Index table,",
+                   SLICE_ARG(table->name));
+        wrapped(table->reason, "    ", out);
+        if (table->definition.data)
+            buf_printf(out, "    %.*s\n", SLICE_ARG(table->definition));
+    }
+}
+
 void advise_report_text(const struct advise_workload *workload, const struct advise_report *report,
                         struct buf *out)
 {
@@ -182,6 +222,7 @@ void advise_report_text(const struct advise_workload *workload, const struct adv
         (void)snprintf(place, sizeof place, "%zu. ", i + 1);
         proposal_text(&report->proposals[i], place, out);
     }
+    tables_text(report, out);
     if (report->recommended) {
         buf_append_text(out, "\nDefinition of the first:\n    {\"id\":\"...\",");
         buf_append_slice(out, report->proposals[0].definition);

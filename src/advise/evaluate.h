@@ -4,6 +4,12 @@
 
 #include "advise/candidate.h"
 
+/* A view of the container that has its items by another property. */
+struct advise_view {
+    struct slice name;
+    struct slice path; /* of the container's items: /address/city */
+};
+
 struct advise_options {
     uint32_t partitions;              /* physical, to judge at; 0: 16 */
     uint64_t partition_ru_max;        /* RU/s one may give; 0: 10,000 */
@@ -13,6 +19,8 @@ struct advise_options {
     double load;                      /* times the recorded load; 0: 1 */
     double ru_per_second_ideal;       /* advise_ideal of these, where it is at hand; 0: it is not */
     struct advise_target target;      /* for the command to run */
+    const struct advise_view *views;  /* index tables that there are; borrowed */
+    size_t view_count;
 };
 
 /* Keys are judged at so many times today's data, load and partitions. There are as many more values

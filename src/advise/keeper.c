@@ -148,7 +148,14 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The numbers of all containers there are, ascending. */
+/* What is written down is on the root, where items of resident keys may not be, nor what they are
+ * asked by. */
+static bool is_kept(const struct container *container)
+{
+    return !definition_fields(container_definition(container))->placement.resident;
+}
+
+/* The numbers of all containers whose traffic is kept, ascending. */
 static uint32_t *containers_gather(struct catalogue *catalogue, struct arena *arena,
                                    size_t *ret_count)
 {
@@ -165,7 +172,8 @@ static uint32_t *containers_gather(struct catalogue *catalogue, struct arena *ar
             const struct database *database = account_database(all[i], d);
 
             for (size_t c = 0; c < database_container_count(database); c++)
-                numbers[count++] = container_rid(database_container(database, c)).owner;
+                if (is_kept(database_container(database, c)))
+                    numbers[count++] = container_rid(database_container(database, c)).owner;
         }
         account_unref(all[i]);
     }
@@ -181,8 +189,8 @@ static int by_written(const void *a, const void *b)
     return (x->written_ms < y->written_ms) - (x->written_ms > y->written_ms);
 }
 
-/* Those of containers that are gone, those written in the other form, and, where there are too
- * many, those not written for longest. */
+/* Those of containers that are gone or resident, those written in the other form, and, where there
+ * are too many, those not written for longest. */
 static bool kept_tidy(struct keeper *keeper, const uint32_t *numbers, size_t number_count,
                       struct error *err)
 {

@@ -2,7 +2,8 @@
  * knows what was asked before it.
  *
  * Every so often what is new of each container is written, thinned to what fits a chunk: a busy
- * container costs one commit of at most 64 KB each time, an idle one nothing. Of a container so
+ * container costs one commit of at most 64 KB each time, an idle one nothing, and of one with
+ * resident placement rules nothing is written: the catalogue is on the root. Of a container so
  * many of the last chunks stay as are allowed, and chunks of at most as many containers as are
  * followed at a time. What a killed process had not written is lost. */
 #pragma once

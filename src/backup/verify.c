@@ -15,10 +15,15 @@ enum { LOOKED_UP_TOGETHER = 1024, LOOKED_UP_BYTES = 4 << 20, META_LEN = 33 };
 const char *verify_kind_name(enum verify_kind kind)
 {
     static const char *const names[] = {
-        [VERIFY_RECORD] = "record", [VERIFY_PARTITION] = "partition",
-        [VERIFY_ITEM] = "item",     [VERIFY_MISSING] = "missing",
-        [VERIFY_WRONG] = "wrong",   [VERIFY_SURPLUS] = "surplus",
-        [VERIFY_SUM] = "sum",       [VERIFY_NUMBERING] = "numbering",
+        [VERIFY_RECORD] = "record",
+        [VERIFY_PARTITION] = "partition",
+        [VERIFY_ITEM] = "item",
+        [VERIFY_MISSING] = "missing",
+        [VERIFY_WRONG] = "wrong",
+        [VERIFY_SURPLUS] = "surplus",
+        [VERIFY_SUM] = "sum",
+        [VERIFY_NUMBERING] = "numbering",
+        [VERIFY_RESIDENCE] = "residence",
     };
 
     return names[kind];
@@ -107,9 +112,10 @@ static void epochs_tell(struct telling *telling)
 }
 
 bool verify_catalogue(const struct backup_moment *moment, const struct verify_sink *sink,
-                      size_t *ret_count, struct error *err UNUSED)
+                      size_t *ret_count, struct error *err)
 {
     struct telling telling = {moment, sink, 0};
+    size_t breaches;
 
     for (size_t i = 0; i < moment->kept.damage_count; i++)
         told(&telling,
@@ -121,7 +127,9 @@ bool verify_catalogue(const struct backup_moment *moment, const struct verify_si
     (void)backup_moment_missing(moment, missing_tell, &telling);
     orphans_tell(&telling);
     epochs_tell(&telling);
-    *ret_count = telling.count;
+    if (!verify_resident_maps(moment, sink, &breaches, err))
+        return false;
+    *ret_count = telling.count + breaches;
     return true;
 }
 
@@ -191,6 +199,7 @@ void verify_free(struct verify *verify)
     if (!verify)
         return;
     buf_done(&verify->position);
+    catalogue_nodes_free(verify->table);
     arena_free(verify->sums_arena);
     arena_free(verify->arena);
     memory_free(verify);
@@ -527,6 +536,7 @@ static bool item_take(struct verify *verify, struct slice key, struct slice stor
         return true;
     }
     numbering_check(verify, &item->item, key);
+    verify_resident_item(verify, key);
     for (size_t i = 0; i < item->part.op_count; i++) {
         struct engine_op *op = &item->part.ops[i];
         uint8_t family = op->key.data[0];
@@ -572,7 +582,7 @@ static bool items_step(struct verify *verify, size_t *looked, struct error *err)
     struct lookups lookups = {0};
     struct engine_entry entry = {0};
 
-    if (!verify->position.len && !sums_flush(verify, err))
+    if (!verify_resident_begin(verify, err) || (!verify->position.len && !sums_flush(verify, err)))
         return false;
     if (!engine_iterator_new(verify->scope.engine, verify->partition->node->snapshot,
                              verify->partition->id,

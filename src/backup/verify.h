@@ -23,6 +23,7 @@ enum verify_kind {
     VERIFY_SURPLUS,   /* an entry that no item makes */
     VERIFY_SUM,       /* a sum that is not that of its items */
     VERIFY_NUMBERING, /* numbers that would be given again */
+    VERIFY_RESIDENCE, /* on a node that a resident placement rule does not allow */
 };
 
 /* "record", "partition", ... */
@@ -61,6 +62,7 @@ const struct backup_partition *verify_partition(const struct verify *verify);
 struct verify_figures {
     uint64_t items, entries, bytes; /* looked at */
     uint64_t findings, repaired;
+    uint64_t resident; /* items whose key a resident rule speaks of */
 };
 struct verify_figures verify_figures(const struct verify *verify);
 

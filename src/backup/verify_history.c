@@ -20,9 +20,12 @@ static bool record_is_whole(const struct engine_entry *entry, struct error *err)
 {
     const struct document_limits limits = {.depth_max = DEPTH_MAX, .bytes_max = entry->value.len};
     struct history_record record;
+    uint64_t number;
 
     if (!history_record_decode(entry->key, entry->value, &record, err))
         return false;
+    if (record.kind == HISTORY_TOUCHED) /* of an item that views are kept from: no document */
+        return history_touched_number(&record, &number, err);
     if (!kind_is_known(record.kind))
         return error_set(err, ERROR_STORE_CORRUPT, "a record of the history is of no known kind");
     return !record.payload.len || document_validate(record.payload, &limits, err);

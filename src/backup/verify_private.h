@@ -1,9 +1,11 @@
 /* Verify from within: verify.c walks items forwards, verify_surplus.c entries backwards,
  * verify_placed.c those that lie elsewhere than their items,
+ * verify_resident.c looks whether keys are where rules keep them,
  * verify_repair.c makes entries anew, verify_history.c reads the history of changes. */
 #pragma once
 
 #include "backup/verify.h"
+#include "catalogue/node.h"
 #include "item/write_set.h"
 
 enum verify_phase {
@@ -45,6 +47,8 @@ struct verify {
     uint64_t history_mark;          /* records up to this time are about to go */
     int64_t history_counted[COUNTER_NUMBERS];
     struct verify_figures figures;
+    bool resident_known;
+    struct node_table *table; /* owned; NULL: no rule of the container is resident */
 
     const struct verify_sink *sink; /* while a step runs */
     struct arena *arena;            /* of what is looked at together */
@@ -82,6 +86,15 @@ NODISCARD bool verify_placed_check(struct verify *verify, const struct verify_it
                                    struct error *err);
 /* Looks for the item of one that was found. */
 NODISCARD bool verify_placed_look(struct verify *verify, struct slice key, struct error *err);
+
+/* Maps, and migrations under way, against resident rules. */
+NODISCARD bool verify_resident_maps(const struct backup_moment *moment,
+                                    const struct verify_sink *sink, size_t *ret_count,
+                                    struct error *err);
+/* Before the first item of a partition of a container. */
+NODISCARD bool verify_resident_begin(struct verify *verify, struct error *err);
+/* May an item be on its node? stored_key: with its family. */
+void verify_resident_item(struct verify *verify, struct slice stored_key);
 
 /* Goes on through the history of a node's changes. */
 NODISCARD bool verify_history_step(struct verify *verify, size_t entries_max, size_t *looked,

@@ -107,7 +107,7 @@ static bool claims_in_span(struct claims *claims, const struct container *contai
     for (size_t i = 0; i < count; i++) {
         const struct placement_rule *rule = placement_match(placement, &keys[i].key);
 
-        if (rule && rule->like)
+        if (rule && rule->like && !rule->ranged)
             claim_key(claims, container, rule, keys[i].key.components, keys[i].key.count, arena);
     }
     return true;
@@ -130,13 +130,10 @@ static bool claims_find(struct balancer_world *world, const struct container *co
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
     bool patterns = false;
 
-    for (size_t i = 0; i < placement->count; i++) {
-        const struct placement_rule *rule = &placement->rules[i];
-
-        patterns = patterns || rule->like;
-        if (rule->key_count && !rule->like)
-            claim_key(claims, container, rule, rule->key, rule->key_count, world->arena);
-    }
+    for (size_t i = 0; i < placement->count; i++)
+        patterns = patterns || (placement->rules[i].like && !placement->rules[i].ranged);
+    for (size_t i = 0; i < placement->range_count; i++)
+        claim_add(claims, &placement->ranges[i], world->arena);
     world->rules = world->rules || placement->count;
     world->patterns = world->patterns || patterns;
     for (size_t i = 0; patterns && i < count; i++)

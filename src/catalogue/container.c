@@ -3,7 +3,9 @@
  * Making one decides everything first (definition, offer, how many partitions), then makes the
  * partitions, then commits the record: the one moment from which it exists. */
 #include "catalogue/catalogue_private.h"
+#include "catalogue/container_usage.h"
 #include "catalogue/placed.h"
+#include "catalogue/resident.h"
 #include "catalogue/shares.h"
 #include "catalogue/withheld.h"
 #include "document/order.h"
@@ -89,6 +91,7 @@ static bool container_prepare(struct catalogue_change *change, const struct cata
 
     if (!catalogue_id_check(&catalogue->limits, id, err) ||
         !catalogue_name_free(&found->database->state, "container", id, err) ||
+        !catalogue_resident_lets_create(definition, err) ||
         !account_room(&catalogue->limits, found->account, err) ||
         !account_bytes_room(&catalogue->limits, found->account, 0,
                             definition_fields(definition)->document.len, err) ||
@@ -425,6 +428,28 @@ static bool container_publish_fenced(struct catalogue_change *change, struct con
     return fine;
 }
 
+/* What becomes a reference container must be small already. */
+static bool reference_check(const struct container *container, const struct definition *definition,
+                            struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    uint64_t max = container_limits(container)->reference_bytes_max;
+    struct container_usage usage;
+
+    if (!definition_fields(definition)->reference ||
+        definition_fields(container->definition)->reference)
+        return true;
+    arena = arena_new();
+    return container_usage_all(container, arena, &usage, err) &&
+           (usage.bytes <= max ||
+            error_set(err, ERROR_REFERENCE_FULL,
+                      "container \"%.*s\" holds %llu bytes; a reference container holds at most "
+                      "%llu (reference.bytes_max)",
+                      (int)MIN(container->state.info.id.len, (size_t)64),
+                      (const char *)container->state.info.id.data, (unsigned long long)usage.bytes,
+                      (unsigned long long)max));
+}
+
 bool catalogue_container_redefine(struct catalogue_change *change,
                                   const struct catalogue_found *found,
                                   struct definition *definition, uint32_t before_max,
@@ -443,10 +468,14 @@ bool catalogue_container_redefine(struct catalogue_change *change,
     if (!container_throughput_check(limits, definition, container->map, &container->offer, err) ||
         !catalogue_promotions_let_replace(container, definition, err) ||
         !catalogue_placed_lets_replace(container, definition, err) ||
+        !reference_check(container, definition, err) ||
+        !catalogue_resident_lets_replace(change->catalogue, container, definition, err) ||
         !policy_advance(container, definition, before_max, err))
         return false;
     if (definition_fields(container->definition)->followed !=
-        definition_fields(definition)->followed)
+            definition_fields(definition)->followed ||
+        definition_fields(container->definition)->reference !=
+            definition_fields(definition)->reference)
         container->writers++;
     definition_unref(container->definition);
     container->definition = definition_ref(definition);

@@ -45,6 +45,23 @@ static void space_release(struct item_space *space)
     space->renewed = false;
 }
 
+/* A physical partition that is too large is split, so most have no limit. A reference container is
+ * kept small as a whole: each of its partitions has an equal part. */
+static int64_t partition_bytes_max(const struct container *container,
+                                   const struct definition_limits *limits)
+{
+    uint64_t max = UINT64_MAX;
+    size_t count;
+
+    if (container_is_fixed(container))
+        max = MIN(limits->partition_bytes_max, container_bytes_max(container));
+    if (definition_fields(container_definition(container))->reference) {
+        (void)partition_map_spans(container_map(container), &count);
+        max = MIN(max, MAX(limits->reference_bytes_max / count, UINT64_C(1)));
+    }
+    return max == UINT64_MAX ? 0 : (int64_t)max;
+}
+
 struct item_space container_space(struct container *container, const struct clock *clock,
                                   struct item_gates *gates)
 {
@@ -61,10 +78,7 @@ struct item_space container_space(struct container *container, const struct cloc
          * logical partition, so that one must fit. */
         .logical_bytes_max =
             (int64_t)MIN(limits->logical_partition_bytes_max, limits->partition_bytes_max),
-        .partition_bytes_max =
-            container_is_fixed(container)
-                ? (int64_t)MIN(limits->partition_bytes_max, container_bytes_max(container))
-                : 0,
+        .partition_bytes_max = partition_bytes_max(container, limits),
         .item_bytes_max = limits->item_bytes_max,
         .key_limits = {.bytes_max = limits->key_bytes_max},
         .id_bytes_max = limits->item_id_bytes_max,

@@ -4,6 +4,7 @@
 
 #include "catalogue/catalogue_private.h"
 #include "catalogue/placed.h"
+#include "catalogue/resident.h"
 #include "definition/rekey.h"
 #include "partition/journal.h"
 #include "partition/layout.h"
@@ -329,6 +330,7 @@ static bool plan(struct migration_change *c, const struct container *container,
 {
     CLEANUP(partition_map_unref) struct partition_map *map = NULL;
     CLEANUP(partition_map_unref) struct partition_map *shared = NULL;
+    CLEANUP(migration_unref) struct migration *migration = NULL;
     struct migration_request planned = *request;
     uint32_t first;
 
@@ -341,8 +343,10 @@ static bool plan(struct migration_change *c, const struct container *container,
         !era_next(c->change.catalogue, map, request, &planned.era, err) ||
         !catalogue_partition_ids_take(
             head, (uint32_t)MIN(MAX(request->target_count, (size_t)1), UINT32_MAX), &first, err) ||
-        !migration_new(shared = map_shared(c->before, map), &planned, first, ret_migration, err))
+        !migration_new(shared = map_shared(c->before, map), &planned, first, &migration, err) ||
+        !catalogue_resident_lets_migrate(c->change.catalogue, c->before, migration, err))
         return false;
+    *ret_migration = TAKE(migration);
     *ret_map = TAKE(map);
     return true;
 }
@@ -534,6 +538,7 @@ bool catalogue_directory_note(struct catalogue *catalogue, const struct containe
     now = container_map_now(c.before);
     spans = partition_map_spans(now, &count);
     if (!definition_publish(&c, definition, err) ||
+        !catalogue_resident_check(catalogue, c.after->definition, spans, count, err) ||
         !partition_map_next(now, spans, count, partition_map_version(c.before->map) + 1, &map, err))
         return false;
     container_set(c.after, map, NULL);

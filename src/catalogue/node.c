@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "catalogue/catalogue_private.h"
+#include "catalogue/resident.h"
 #include "engine/guard.h"
 
 #include <openssl/crypto.h>
@@ -30,6 +31,12 @@ struct node_table *catalogue_nodes(struct catalogue *catalogue)
 
 bool catalogue_nodes_peek(struct engine *root, struct node_table *ret_table, struct error *err)
 {
+    return catalogue_nodes_peek_at(root, NULL, ret_table, err);
+}
+
+bool catalogue_nodes_peek_at(struct engine *root, struct engine_snapshot *snapshot,
+                             struct node_table *ret_table, struct error *err)
+{
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct engine_partition *partitions;
     struct engine_value value;
@@ -41,8 +48,8 @@ bool catalogue_nodes_peek(struct engine *root, struct node_table *ret_table, str
         return false;
     if (count == 0 || partitions[0].id != CATALOGUE_PARTITION)
         return true;
-    if (!engine_get(root, NULL, CATALOGUE_PARTITION, catalogue_record_nodes_key(), ENGINE_READ_ANY,
-                    arena, &value, err))
+    if (!engine_get(root, snapshot, CATALOGUE_PARTITION, catalogue_record_nodes_key(),
+                    ENGINE_READ_ANY, arena, &value, err))
         return false;
     if (value.found != ENGINE_FOUND)
         return true;
@@ -388,8 +395,11 @@ bool catalogue_node_change(struct catalogue *catalogue, struct slice name,
         return error_set(err, ERROR_BAD_REQUEST,
                          "node \"%s\" is the last one that takes partitions: add another first",
                          row->name);
-    if (wanted->attributes)
+    if (wanted->attributes) {
         attributes_copy(row, wanted->attributes);
+        if (!catalogue_resident_lets_change(&change, table, err))
+            return false;
+    }
     if (wanted->draining)
         row->draining = *wanted->draining;
     if (wanted->paused)

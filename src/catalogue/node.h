@@ -12,6 +12,10 @@
 NODISCARD bool catalogue_nodes_peek(struct engine *root, struct node_table *ret_table,
                                     struct error *err);
 
+/* The same as a snapshot of the root has it; NULL: as it is now. */
+NODISCARD bool catalogue_nodes_peek_at(struct engine *root, struct engine_snapshot *snapshot,
+                                       struct node_table *ret_table, struct error *err);
+
 /* A copy of the present table; memory_free it. URLs in it may hold passwords. */
 struct node_table *catalogue_nodes(struct catalogue *catalogue);
 void catalogue_nodes_free(struct node_table *table); /* NULL is fine; cleanses it */
@@ -31,7 +35,8 @@ struct catalogue_node_settings {
     const bool *draining, *paused;
 };
 
-/* ERROR_NOT_FOUND. ERROR_BAD_REQUEST: the last node that takes partitions cannot be drained. */
+/* ERROR_NOT_FOUND. ERROR_BAD_REQUEST: the last node that takes partitions cannot be drained.
+ * ERROR_RESIDENCE: it holds keys of a resident rule that would not allow it any more. */
 NODISCARD bool catalogue_node_change(struct catalogue *catalogue, struct slice name,
                                      const struct catalogue_node_settings *change,
                                      struct error *err);

@@ -2,6 +2,7 @@
  * gone. Whatever happens in between leaves partitions that no record owns, which the next load
  * drops; never a record whose partitions are missing. */
 #include "catalogue/catalogue_private.h"
+#include "catalogue/resident.h"
 #include "partition/layout.h"
 
 enum { FIRST_EPOCH = 1 };
@@ -95,6 +96,67 @@ static bool nodes_choose(struct catalogue *catalogue, const struct definition *d
                                    : "no node takes partitions now");
 }
 
+/* --- Where rules hold from the beginning ------------------------------------------------------ */
+
+/* Was a span cut off from the one before it because of a rule? */
+static bool is_cut_by_rule(const struct placement *placement, struct slice min)
+{
+    for (size_t i = 0; i < placement->range_count; i++)
+        if (slice_equal(placement->ranges[i].range.min, min) ||
+            slice_equal(placement->ranges[i].range.max, min))
+            return true;
+    return false;
+}
+
+/* The map that is even, cut besides where rules ask for other nodes. */
+static bool map_new_resident(struct catalogue *catalogue, const struct partition_map_plan *plan,
+                             struct placement_plan *placing, struct partition_map **ret_map,
+                             struct error *err)
+{
+    struct slice *points = ARENA_ARRAY(placing->arena, struct slice, plan->count), *bounds;
+    size_t count =
+        partition_route_split_points(plan->definition, plan->count, placing->arena, points);
+    struct partition_span *spans;
+    uint32_t first;
+
+    if (!placement_plan_cut(placing, points, count, catalogue->limits.container_partitions_max,
+                            &bounds, &count, err) ||
+        !catalogue_partition_ids_take(&catalogue->head, (uint32_t)count + 1, &first, err))
+        return false;
+    spans = ARENA_ARRAY(placing->arena, struct partition_span, count + 1);
+    for (size_t i = 0; i <= count; i++) {
+        spans[i] = (struct partition_span){.id = first + (uint32_t)i,
+                                           .node = plan->nodes[i % plan->node_count],
+                                           .epoch = plan->epoch,
+                                           .share = 1.0 / (double)(count + 1),
+                                           .min = i ? bounds[i - 1] : PARTITION_ROUTING_MIN,
+                                           .max = i < count ? bounds[i] : PARTITION_ROUTING_MAX};
+        if (i && is_cut_by_rule(placing->placement, spans[i].min))
+            spans[i].cut = PARTITION_CUT_PLACED;
+        if (!placement_plan_node(placing, &spans[i], &spans[i].node, err))
+            return false;
+    }
+    return partition_map_new(spans, count + 1, 1, ret_map, err);
+}
+
+static bool map_new(struct catalogue *catalogue, const struct definition *definition,
+                    struct partition_map_plan *plan, struct partition_map **ret_map,
+                    struct error *err)
+{
+    CLEANUP(catalogue_nodes_free) struct node_table *table = NULL;
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    struct placement_plan placing = {.placement = &definition_fields(definition)->placement,
+                                     .cluster = catalogue->cluster};
+
+    if (!placing.placement->resident)
+        return catalogue_partition_ids_take(&catalogue->head, (uint32_t)plan->count,
+                                            &plan->first_id, err) &&
+               partition_map_new_even(plan, ret_map, err);
+    placing.table = table = catalogue_nodes(catalogue);
+    placing.arena = arena = arena_new();
+    return map_new_resident(catalogue, plan, &placing, ret_map, err);
+}
+
 bool catalogue_partitions_make(struct catalogue *catalogue, const struct definition *definition,
                                uint32_t count, struct partition_map **ret_map, struct error *err)
 {
@@ -107,18 +169,18 @@ bool catalogue_partitions_make(struct catalogue *catalogue, const struct definit
     const struct partition_span *spans;
     size_t span_count;
 
-    if (!nodes_choose(catalogue, definition, nodes, &plan.node_count, err) ||
-        !catalogue_partition_ids_take(&catalogue->head, count, &plan.first_id, err))
+    if (!nodes_choose(catalogue, definition, nodes, &plan.node_count, err))
         return false;
     /* Containers of one partition go round the nodes too. */
     for (size_t i = 0; i < plan.node_count; i++)
-        dealt[i] = nodes[(plan.first_id + i) % plan.node_count];
+        dealt[i] = nodes[(catalogue->head.next_partition + i) % plan.node_count];
     if (index_policy_places(definition_fields(definition)->policy))
         plan.node_count = 1; /* an item and its entries are one commit (catalogue/placed.h) */
-    if (!partition_map_new_even(&plan, &map, err))
+    if (!map_new(catalogue, definition, &plan, &map, err))
         return false;
     spans = partition_map_spans(map, &span_count);
-    if (!catalogue_partitions_make_spans(catalogue, spans, span_count, err))
+    if (!catalogue_resident_check(catalogue, definition, spans, span_count, err) ||
+        !catalogue_partitions_make_spans(catalogue, spans, span_count, err))
         return false;
     *ret_map = TAKE(map);
     return true;

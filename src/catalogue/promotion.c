@@ -11,6 +11,7 @@
 
 #include "catalogue/catalogue_private.h"
 #include "catalogue/placed.h"
+#include "catalogue/resident.h"
 #include "catalogue/shares.h"
 #include "document/order.h"
 #include "partition/counters.h"
@@ -534,6 +535,8 @@ static bool begin_check(const struct container *origin, const struct container *
     if (!kind_check(origin, err) || !range_check(key, range, err) ||
         !catalogue_views_let_promote(origin, err) ||
         (own && !catalogue_views_let_promote(own, err)) ||
+        !catalogue_resident_lets_promote(origin, err) ||
+        (own && !catalogue_resident_lets_promote(own, err)) ||
         !catalogue_placed_lets_promote(origin, err) ||
         (own && !catalogue_placed_lets_promote(own, err)) ||
         !ties_check(origin, own, range, ret_known, err))

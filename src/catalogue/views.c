@@ -1,6 +1,7 @@
 #include "catalogue/views.h"
 
 #include "catalogue/catalogue_private.h"
+#include "catalogue/resident.h"
 
 static const struct definition_view *view_of(const struct container *container)
 {
@@ -114,7 +115,8 @@ static bool source_find(const struct database *database, const struct definition
     if (!state)
         return unfit(name, "there is none of that name in the database", err);
     *ret_source = catalogue_state_container(state);
-    return source_check(database, *ret_source, err);
+    return source_check(database, *ret_source, err) &&
+           catalogue_resident_lets_view(*ret_source, fields, err);
 }
 
 bool catalogue_view_complete(const struct catalogue_found *found, struct definition *definition,

@@ -17,7 +17,7 @@ struct report {
     struct arena *arena;
     struct cli_table *table;
     struct buf findings; /* JSON, one behind the other */
-    uint64_t shown, found, repaired, items, entries, partitions;
+    uint64_t shown, found, repaired, items, entries, partitions, resident;
 };
 
 void cli_verify_help(void)
@@ -27,8 +27,9 @@ void cli_verify_help(void)
         "\n"
         "Compares what all nodes of a running server store with itself, at one moment and while\n"
         "clients work: items with their numbers, index entries, unique keys, expiry entries, the\n"
-        "change feed and sums; shard maps with the partitions of the nodes. Exit code 0: all\n"
-        "agrees; 1: it does not, and the report says where.\n"
+        "change feed and sums; shard maps with the partitions of the nodes; and both with\n"
+        "placement rules that are resident. Exit code 0: all agrees; 1: it does not, and the\n"
+        "report says where.\n"
         "\n"
         "Options:\n"
         "  --repair             make anew what is derived from items: entries, feeds' last\n"
@@ -97,10 +98,11 @@ static int report_print(struct report *report)
 {
     if (report->json) {
         printf("{\"found\":%llu,\"repaired\":%llu,\"partitions\":%llu,\"items\":%llu,"
-               "\"entries\":%llu,\"findings\":[%.*s]}\n",
+               "\"entries\":%llu,\"resident\":%llu,\"findings\":[%.*s]}\n",
                (unsigned long long)report->found, (unsigned long long)report->repaired,
                (unsigned long long)report->partitions, (unsigned long long)report->items,
-               (unsigned long long)report->entries, SLICE_ARG(buf_slice(&report->findings)));
+               (unsigned long long)report->entries, (unsigned long long)report->resident,
+               SLICE_ARG(buf_slice(&report->findings)));
     } else {
         if (report->shown)
             cli_table_print(report->table);
@@ -109,6 +111,8 @@ static int report_print(struct report *report)
                (unsigned long long)report->entries, (unsigned long long)report->found);
         if (report->repaired)
             printf(", %llu entries and sums made anew", (unsigned long long)report->repaired);
+        if (report->resident)
+            printf(", %llu items of resident keys", (unsigned long long)report->resident);
         printf("\n");
         if (report->found > report->shown)
             printf("only the first %llu are shown\n", (unsigned long long)report->shown);
@@ -170,6 +174,7 @@ static bool partition_verify(struct verifying *v, struct slice said, struct erro
         v->report.entries += (uint64_t)cli_answer_number(answer.document, "entries");
         v->report.found += (uint64_t)cli_answer_number(answer.document, "found");
         v->report.repaired += (uint64_t)cli_answer_number(answer.document, "repaired");
+        v->report.resident += (uint64_t)cli_answer_number(answer.document, "resident");
         return true;
     }
 }
@@ -323,6 +328,7 @@ static bool moment_check(const struct backup_moment *moment, struct report *repo
         report->partitions++;
         report->items += figures.items;
         report->entries += figures.entries;
+        report->resident += figures.resident;
     }
     return true;
 }

@@ -43,6 +43,15 @@ static bool words_read(const struct rule_reading *reading, const struct document
     return words->count || wrong(reading, what, err);
 }
 
+static bool flag_read(const struct rule_reading *reading, const struct document_value *value,
+                      const char *what, bool *ret_flag, struct error *err)
+{
+    if (value->type != DOCUMENT_BOOL)
+        return wrong(reading, what, err);
+    *ret_flag = value->boolean;
+    return true;
+}
+
 /* A rule names its key once, as values or as patterns. */
 static bool key_read(const struct rule_reading *reading, const struct document_value *value,
                      bool like, struct error *err)
@@ -87,14 +96,13 @@ static bool member_read(const struct rule_reading *reading, struct slice name,
         return words_read(reading, value, "notTags is an array of texts", &rule->not_tags, err);
     if (slice_equal(name, SLICE("nodes")))
         return words_read(reading, value, "nodes is an array of names", &rule->nodes, err);
+    if (slice_equal(name, SLICE("resident")))
+        return flag_read(reading, value, "resident is true or false", &rule->resident, err);
     if (!slice_equal(name, SLICE("isolate")))
         return error_set(err, ERROR_BAD_REQUEST,
                          "rule %zu of orrery.placement has no member \"%.*s\"", reading->number,
                          (int)MIN(name.len, (size_t)60), (const char *)name.data);
-    if (value->type != DOCUMENT_BOOL)
-        return wrong(reading, "isolate is true or false", err);
-    rule->isolate = value->boolean;
-    return true;
+    return flag_read(reading, value, "isolate is true or false", &rule->isolate, err);
 }
 
 static bool rule_read(const struct rule_reading *reading, const struct document_value *value,
@@ -112,6 +120,9 @@ static bool rule_read(const struct rule_reading *reading, const struct document_
     if (!rule->region.len && !rule->zone.len && !rule->tags.count && !rule->not_tags.count &&
         !rule->nodes.count && !rule->isolate)
         return wrong(reading, "it says nothing of nodes", err);
+    if (rule->resident && !rule->region.len && !rule->zone.len && !rule->tags.count &&
+        !rule->not_tags.count && !rule->nodes.count)
+        return wrong(reading, "resident needs a word about nodes", err);
     return !rule->isolate || rule->key_count || wrong(reading, "isolate needs a key", err);
 }
 
@@ -133,6 +144,7 @@ bool placement_parse(struct slice array, size_t path_count, struct arena *arena,
 
         if (!rule_read(&reading, &iter.value, err))
             return false;
+        placement.resident |= reading.rule->resident;
         if (!reading.rule->key_count && number + 1 < count)
             return wrong(&reading, "it speaks of all keys, so no rule may follow it", err);
         number++;
@@ -288,4 +300,27 @@ struct placement_verdict placement_judge(const struct placement *placement,
         verdict.allowed &= placement_nodes(claim->rule, table);
     }
     return verdict;
+}
+
+const struct placement_rule *placement_breach(const struct placement *placement,
+                                              const struct node_table *table,
+                                              const struct partition_span *span)
+{
+    const struct placement_rule *rule = placement_default(placement);
+
+    if (!placement->resident)
+        return NULL;
+    for (size_t i = 0; i < placement->range_count; i++) {
+        const struct placement_range *claim = &placement->ranges[i];
+
+        if (holds(claim, span)) {
+            rule = claim->rule; /* rules behind it have no say here */
+            break;
+        }
+        if (claim->rule->resident && overlaps(claim, span) &&
+            !(placement_nodes(claim->rule, table) >> span->node & 1))
+            return claim->rule;
+    }
+    return rule && rule->resident && !(placement_nodes(rule, table) >> span->node & 1) ? rule
+                                                                                       : NULL;
 }

@@ -651,7 +651,8 @@ static bool parts_read(struct definition *definition, struct slice body,
                                 definition->arena, out, err) &&
            orrery_read(definition, body, before, out, err) &&
            definition_placed_check(&definition->fields, err) &&
-           definition_view_check(&definition->fields, body, err);
+           definition_view_check(&definition->fields, body, err) &&
+           definition_reference_check(&definition->fields, err);
 }
 
 bool definition_new(struct slice body, struct definition *before,

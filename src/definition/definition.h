@@ -63,6 +63,7 @@ struct definition_fields {
     struct definition_bound bound; /* of it: a capped collection's */
     struct definition_view view;   /* what it is kept from, if it is a view */
     bool followed;                 /* there are, or may be, views of it */
+    bool reference;                /* queries of others may join its items */
     struct slice document; /* BSON: all properties, defaults filled in, no system properties */
 };
 

@@ -30,6 +30,10 @@ NODISCARD bool definition_indexes_read(struct definition_fields *fields,
  */
 NODISCARD bool definition_placed_check(const struct definition_fields *fields, struct error *err);
 
+/* Whether the rest of a definition is fit for `orrery.reference`. ERROR_BAD_REQUEST. */
+NODISCARD bool definition_reference_check(const struct definition_fields *fields,
+                                          struct error *err);
+
 /* The elements of `orrery.indexes`; data NULL: it has none. */
 struct slice definition_indexes_array(const struct definition_fields *fields);
 

@@ -18,6 +18,8 @@ struct definition_limits {
                                     * 0: partition_ru_max */
     uint64_t logical_partition_bytes_max; /* logical_partition.bytes_max */
 
+    uint64_t reference_bytes_max; /* reference.bytes_max: of a reference container */
+
     uint64_t item_bytes_max;    /* item.bytes_max */
     uint32_t key_bytes_max;     /* partition_key.bytes_max: of a partition key value */
     uint32_t id_chars_max;      /* id.chars_max: of all names but items' */
@@ -56,6 +58,7 @@ static const struct definition_limits CATALOGUE_LIMITS_DEFAULT = {
     .partition_bytes_max = 50 * DEFINITION_LIMITS_GB,
     .partition_ru_max = 10000,
     .logical_partition_bytes_max = 20 * DEFINITION_LIMITS_GB,
+    .reference_bytes_max = 4 * 1024 * 1024,
     .item_bytes_max = 2 * 1024 * 1024,
     .key_bytes_max = 2048,
     .id_chars_max = 255,

@@ -22,6 +22,8 @@
  *     {"view": {...}}         the containers and the query it is kept from (definition/view.h)
  *     {"followed": true}      views are kept from it: which items were touched is written down. The
  *                             server says it
+ *     {"reference": true}     queries of others may join its items (query/reference/copies.h); may
+ *                             change. It is small: reference.bytes_max
  */
 #include "definition/definition_private.h"
 #include "definition/rekey.h"
@@ -118,7 +120,8 @@ static bool placement_read(struct reading *reading, const struct document_value 
                          "orrery.placement needs a container with a partition key");
     kept = arena_copy(reading->arena, value->document);
     if (!placement_parse(kept, reading->fields->key.path_count, reading->arena,
-                         &reading->fields->placement, err))
+                         &reading->fields->placement, err) ||
+        !placement_settle(&reading->fields->placement, &reading->fields->key, reading->arena, err))
         return false;
     document_append(reading->out, SLICE("placement"), value);
     return true;
@@ -386,6 +389,45 @@ static bool followed_keep(struct reading *reading, struct error *err UNUSED)
     return true;
 }
 
+static bool reference_set(struct reading *reading, bool reference)
+{
+    reading->fields->reference = reference;
+    if (reference)
+        document_append_bool(reading->out, SLICE("reference"), true);
+    return true;
+}
+
+static bool reference_read(struct reading *reading, const struct document_value *value,
+                           struct error *err)
+{
+    if (value->type != DOCUMENT_BOOL)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.reference must be true or false");
+    return reference_set(reading, value->boolean);
+}
+
+/* It goes when it is false, not when somebody who does not know of it leaves it out. */
+static bool reference_keep(struct reading *reading, struct error *err UNUSED)
+{
+    return reference_set(reading, reading->before->reference);
+}
+
+bool definition_reference_check(const struct definition_fields *fields, struct error *err)
+{
+    const char *wrong = NULL;
+
+    if (!fields->reference)
+        return true;
+    if (fields->view.form)
+        wrong = "is no view: its items are changed where they are";
+    else if (fields->default_ttl != DEFINITION_TTL_OFF)
+        wrong = "has no defaultTtl: its copies are as old as its last change";
+    else if (fields->key.synthetic)
+        wrong = "has no synthetic partition key: a join names the key";
+    return !wrong ||
+           error_set(err, ERROR_BAD_REQUEST, "container \"%.*s\": a reference container %s",
+                     (int)MIN(fields->id.len, (size_t)64), (const char *)fields->id.data, wrong);
+}
+
 /* keep: a replace has the property without this member; NULL: then it is gone. */
 static const struct member {
     struct slice name;
@@ -407,6 +449,7 @@ static const struct member {
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
     {SLICE("view"), view_read, view_keep},
     {SLICE("followed"), followed_read, followed_keep},
+    {SLICE("reference"), reference_read, reference_keep},
 };
 
 static const struct member *member_find(struct slice name)

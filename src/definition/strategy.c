@@ -5,6 +5,7 @@
  *                                                    arrays of the first few, ascending: where the
  *                                                    container is cut from the beginning
  *     {"kind": "lookup", "shards": 16, "default": "hash" or a shard,
+ *      "zones": [{"keyLike": "eu-*", "first": 8, "last": 15}, ...],
  *      "directory": [{"key": ["a"], "shard": 3}, ...]}
  *
  * It is kept completed and in one order: an object for all but "hash", lines of a directory by
@@ -190,6 +191,88 @@ static bool shards_read(struct strategy_reading *r, struct partition_lookup *loo
     return true;
 }
 
+static bool shard_read(struct slice object, struct slice name, uint32_t *ret_shard)
+{
+    struct document_value value;
+    int64_t number;
+
+    if (!document_find(object, name, &value) || !document_to_int64(&value, &number) || number < 0 ||
+        number >= PARTITION_SHARDS_MAX)
+        return false;
+    *ret_shard = (uint32_t)number;
+    return true;
+}
+
+/* A text and a star; what else a pattern may have would not be found by a beginning. */
+static bool zone_read(const struct document_value *value, struct partition_zone *ret_zone,
+                      struct error *err)
+{
+    struct document_value like;
+    struct slice text;
+
+    if (value->type != DOCUMENT_OBJECT || document_count(value->document) != 3 ||
+        !document_find(value->document, SLICE("keyLike"), &like) || like.type != DOCUMENT_STRING ||
+        !shard_read(value->document, SLICE("first"), &ret_zone->first) ||
+        !shard_read(value->document, SLICE("last"), &ret_zone->last))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "a zone of orrery.strategy is not {\"keyLike\", \"first\", \"last\"}");
+    text = like.text;
+    if (text.len < 2 || text.len > PARTITION_ZONE_BEGINNING_MAX + 1 ||
+        text.data[text.len - 1] != '*' || memchr(text.data, '*', text.len - 1) ||
+        memchr(text.data, '?', text.len))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "keyLike of a zone is a text of up to %d bytes and a star",
+                         PARTITION_ZONE_BEGINNING_MAX);
+    ret_zone->beginning = slice_first(text, text.len - 1);
+    return true;
+}
+
+static void zones_write(const struct partition_zone *zones, size_t count, struct buf *out)
+{
+    size_t array = document_append_array_begin(out, SLICE("zones"));
+    char index[DOCUMENT_INDEX_SIZE];
+
+    for (size_t i = 0; i < count; i++) {
+        size_t object = document_append_object_begin(out, document_index_key((uint32_t)i, index));
+        struct slice text = zones[i].beginning;
+
+        text.len++; /* the star behind it */
+        document_append_string(out, SLICE("keyLike"), text);
+        document_append_int32(out, SLICE("first"), (int32_t)zones[i].first);
+        document_append_int32(out, SLICE("last"), (int32_t)zones[i].last);
+        document_end(out, object);
+    }
+    document_end(out, array);
+}
+
+static bool zones_read(struct strategy_reading *r, struct partition_lookup *lookup,
+                       struct error *err)
+{
+    struct partition_zone *zones;
+    struct document_iter iter;
+    struct slice array;
+    size_t count, at = 0;
+
+    if (!array_read(r->object, SLICE("zones"), &array, err))
+        return false;
+    count = array.data ? document_count(array) : 0;
+    if (count == 0)
+        return true;
+    if (count > PARTITION_ZONES_MAX)
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.strategy.zones are more than %d",
+                         PARTITION_ZONES_MAX);
+    zones = ARENA_ARRAY(r->arena, struct partition_zone, count);
+    array = arena_copy(r->arena, array); /* texts of zones outlive what was read */
+    document_iter_init(&iter, array);
+    while (document_iter_next(&iter))
+        if (!zone_read(&iter.value, &zones[at++], err))
+            return false;
+    if (!partition_lookup_zones_settle(lookup, zones, count, r->arena, err))
+        return false;
+    zones_write(zones, count, r->out);
+    return true;
+}
+
 /* A line with the value it was made of, to be written in order. */
 struct line_read {
     struct partition_line line;
@@ -267,7 +350,7 @@ static bool directory_read(struct strategy_reading *r, struct slice array,
 static bool lookup_read(struct strategy_reading *r, struct slice kept, struct error *err)
 {
     static const struct slice names[] = {SLICE("kind"), SLICE("shards"), SLICE("default"),
-                                         SLICE("directory")};
+                                         SLICE("zones"), SLICE("directory")};
     struct partition_lookup *lookup = ARENA_NEW(r->arena, struct partition_lookup);
     size_t object = document_append_object_begin(r->out, SLICE("strategy"));
     struct slice array;
@@ -275,7 +358,7 @@ static bool lookup_read(struct strategy_reading *r, struct slice kept, struct er
     r->key->strategy = PARTITION_STRATEGY_LOOKUP;
     document_append_string(r->out, SLICE("kind"), SLICE("lookup"));
     if (!members_check(r->object, names, ARRAY_LEN(names), err) || !shards_read(r, lookup, err) ||
-        !array_read(r->object, SLICE("directory"), &array, err) ||
+        !zones_read(r, lookup, err) || !array_read(r->object, SLICE("directory"), &array, err) ||
         !directory_read(r, array.data ? array : kept, lookup, err))
         return false;
     document_end(r->out, object);

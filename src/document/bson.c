@@ -232,6 +232,37 @@ bool document_iter_next(struct document_iter *iter)
     return bson_iter_step(iter);
 }
 
+/* How many bytes the key of a double has, at most 7; SIZE_MAX: what is there is none, or has a
+ * longer key, or too little follows to look at it that way. */
+static inline size_t double_key(const uint8_t *at, const uint8_t *end)
+{
+    uint64_t zeros;
+
+    if (end - at < 1 + 8 + 8 || at[0] != DOCUMENT_DOUBLE)
+        return SIZE_MAX;
+    zeros = scan_zeros(scan_load(at + 1));
+    return zeros ? (size_t)__builtin_ctzll(zeros) / 8 : SIZE_MAX;
+}
+
+/* Most keys of an array are as long as the one before. The loop for one length knows where the next
+ * element begins before it has looked at this one, so that several are under way at once. */
+size_t document_iter_doubles(struct document_iter *iter, double *to, size_t max)
+{
+    const uint8_t *at = iter->at;
+    size_t count = 0, len;
+
+    while (count < max && (len = double_key(at, iter->end)) != SIZE_MAX) {
+        do {
+            uint64_t bits = bytes_get_le64(at + 1 + len + 1);
+
+            memcpy(&to[count++], &bits, sizeof bits);
+            at += 1 + len + 1 + sizeof bits;
+        } while (count < max && double_key(at, iter->end) == len);
+    }
+    iter->at = at;
+    return count;
+}
+
 bool document_find(struct slice document, struct slice key, struct document_value *ret_value)
 {
     struct document_iter iter;

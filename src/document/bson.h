@@ -59,6 +59,11 @@ void document_iter_init(struct document_iter *iter, struct slice document);
 /* Moves to the next element. False at the end. */
 bool document_iter_next(struct document_iter *iter);
 
+/* Reads the elements that come next as long as they are doubles, max at most, and stands behind
+ * them; what is no double, or broken, is left to document_iter_next. Returns how many. The present
+ * element is none of them. */
+size_t document_iter_doubles(struct document_iter *iter, double *to, size_t max);
+
 /* The property of that name, the first if there are several. False when there is none. The other
  * elements are stepped over, not decoded. */
 bool document_find(struct slice document, struct slice key, struct document_value *ret_value);

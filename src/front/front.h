@@ -109,6 +109,9 @@ struct front_services {
     /* May a view have this partition key? Of no view it may. NULL: nobody can tell. */
     bool (*view_key_check)(const struct container *view, struct slice partition_key,
                            struct error *err);
+    /* Which property of its source a view is an index table by. NULL: nobody can tell. */
+    bool (*view_index_path)(const struct container *view, struct arena *arena,
+                            struct slice *ret_path);
     uint32_t burst_seconds; /* for load_meters_apply */
     struct front_consistency consistency;
     size_t query_threads; /* that may share the work of one query */

@@ -2,6 +2,8 @@
 
 #include <xxhash.h>
 
+enum { STRANGERS = 64 }; /* owners of accounts that are still to be made */
+
 static bool full(const struct memory_meter *meter, struct error *err)
 {
     bool server = meter->parent && memory_meter_used(meter->parent) >= meter->parent->max;
@@ -27,14 +29,22 @@ void front_owner_let_go(struct net_owner *owner, size_t bytes)
     memory_meter_set(net_owner_memory(owner), bytes, 0);
 }
 
-bool front_owner_bill(const struct front_services *services, const struct account *account,
-                      struct net_http_request *request, struct net_owner **ret_owner,
-                      struct error *err)
+struct net_owner *front_owner_find(const struct front_services *services,
+                                   const struct account *account, struct slice id)
 {
-    struct net_owner *owner = NULL;
+    if (!services->owners)
+        return NULL;
+    return net_owners_find(services->owners,
+                           account ? account_info(account)->number
+                                   : UINT64_MAX - XXH3_64bits(id.data, id.len) % STRANGERS);
+}
 
-    if (services->owners && account)
-        owner = net_owners_find(services->owners, account_info(account)->number);
+bool front_owner_bill(const struct front_services *services, const struct account *account,
+                      struct slice id, struct net_http_request *request,
+                      struct net_owner **ret_owner, struct error *err)
+{
+    struct net_owner *owner = front_owner_find(services, account, id);
+
     if (owner)
         net_http_bill(request, net_owner_memory(owner));
     *ret_owner = owner;

@@ -4,12 +4,19 @@
 #include "front/front.h"
 #include "net/http.h"
 
+/* At whose expense the account of that name works. Of one that is still to be made, account NULL:
+ * one of a few owners, by its name, so that whatever is asked before it is there has a share as
+ * well. NULL: nobody counts. */
+struct net_owner *front_owner_find(const struct front_services *services,
+                                   const struct account *account, struct slice id);
+
 /* Bills the request to the account from here on: what it holds, and who takes turns with whom.
- * account NULL: nobody's. ERROR_MEMORY_FULL: the account, or the server, holds as much as it may.
+ * ERROR_MEMORY_FULL: the account, or the server, holds as much as it may.
  * In the handler. */
 NODISCARD bool front_owner_bill(const struct front_services *services,
-                                const struct account *account, struct net_http_request *request,
-                                struct net_owner **ret_owner, struct error *err);
+                                const struct account *account, struct slice id,
+                                struct net_http_request *request, struct net_owner **ret_owner,
+                                struct error *err);
 
 /* Holds so many bytes more for the owner, for as long as a request is worked on; the same error.
  * owner NULL: nobody counts. From any thread. */

@@ -149,6 +149,8 @@ static bool minute_write(struct heat *heat, struct heat_batch *batch,
     container_gather(heat, container, minute, now_ms, &record);
     if (subject->with_sources)
         sources_gather(heat, container, minute, now_ms, &record);
+    if (definition_fields(container_definition(container))->placement.resident)
+        record.key_count = 0; /* notes are on the root, where keys may not be */
     return record.span_count == 0 ||
            (places_write(heat, batch, container, &record, minute, err) &&
             heat_store_save(batch, container_info(container)->number, minute, &record, err));

@@ -1081,7 +1081,7 @@ static void counters_build(struct builder *b)
     delta->amounts[0] += bytes;
     delta->amounts[1] += items;
     delta->first_max = b->scope->partition_bytes_max;
-    delta->full = ERROR_PARTITION_FULL;
+    delta->full = b->scope->definition->reference ? ERROR_REFERENCE_FULL : ERROR_PARTITION_FULL;
 }
 
 /* --- All of it ------------------------------------------------------------------------------- */

@@ -9,17 +9,26 @@
 #define GROWTH 1.1       /* pieces may want this much more than they do */
 #define PIECE_LEAST 0.01 /* of the span's share: nobody is left with nothing */
 
+/* Nobody is left with less: what is cut again and again, while others are hot, would end with so
+ * little that a single write waits for minutes. */
+static double share_least(const struct load_division *division)
+{
+    double even = 1 / (double)(division->piece_count + division->other_count);
+
+    return MIN(even * KEPT_LEAST, division->ru > 0 ? division->ru_max / division->ru : 0);
+}
+
 /* The factor the others can be scaled by. */
 static double others_factor(const struct load_division *division)
 {
-    double factor = KEPT_LEAST;
+    double factor = KEPT_LEAST, least = share_least(division);
 
     for (size_t i = 0; i < division->other_count; i++) {
         const struct load_other *other = &division->others[i];
         double needed = division->ru > 0 ? other->use.wanted * ROOM / division->ru : 1;
 
         if (other->share > 0)
-            factor = MAX(factor, MIN(needed / other->share, 1.0));
+            factor = MAX(factor, MIN(MAX(needed, least) / other->share, 1.0));
     }
     return MIN(factor, 1.0);
 }
@@ -47,15 +56,12 @@ static void shares_by_use(const struct load_division *division, double *shares)
         shares[i] *= division->share / sum;
 }
 
-/* Also of a tenth of an even share: what is cut again and again, while others are hot, would end
- * with so little that a single write waits for minutes. */
 static double share_missing(const struct load_division *division, size_t piece, double share)
 {
     double wanted = MIN(division->pieces[piece].wanted * GROWTH, division->ru_max);
-    double even = 1 / (double)(division->piece_count + division->other_count);
-    double least = MIN(even * KEPT_LEAST, division->ru > 0 ? division->ru_max / division->ru : 0);
 
-    return division->ru > 0 ? MAX(MAX(wanted / division->ru, least) - share, 0.0) : 0;
+    return division->ru > 0 ? MAX(MAX(wanted / division->ru, share_least(division)) - share, 0.0)
+                            : 0;
 }
 
 /* The piece that misses least of those not served yet. */
@@ -67,6 +73,26 @@ static size_t least_missing(const double *missing, size_t count)
         if (missing[i] >= 0 && (least == count || missing[i] < missing[least]))
             least = i;
     return least;
+}
+
+/* Where the others could not spare it, pieces that have more than the least give to those that have
+ * not. Where all of them together are too small the others give, a tenth of what they have at most,
+ * whether they can spare it or not.
+ */
+static double shares_raise(double *shares, size_t count, double sum, double least)
+{
+    double lacking = 0, above = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        lacking += MAX(least - shares[i], 0.0);
+        above += MAX(shares[i] - least, 0.0);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (shares[i] <= least || above <= lacking)
+            shares[i] = least;
+        else
+            shares[i] -= (shares[i] - least) * lacking / above;
+    return above <= lacking ? (double)count * least : sum;
 }
 
 /* Who misses little is served whole before who misses much is served in part: the neighbours of a
@@ -90,7 +116,7 @@ double load_divide(const struct load_division *division, double *ret_shares)
         missing[piece] = -1; /* served */
         sum += ret_shares[piece];
     }
-    return sum;
+    return shares_raise(ret_shares, count, sum, share_least(division));
 }
 
 /* --- Following ------------------------------------------------------------------------------- */

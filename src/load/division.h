@@ -30,9 +30,9 @@ struct load_division {
 /* Every piece gets of the span's share what it spends, with some room, and what is left over is
  * divided evenly; where nothing is, they get what they spent of the span's RU. What others do not
  * need (a quarter above what they want, a tenth of their share at least) goes to pieces that want
- * more, up to what one partition may give, or have less than a tenth of an even share. ret_shares:
- * of the pieces; returns their sum, which the shares of the others are scaled down to leave room
- * for. */
+ * more, up to what one partition may give, or have less than a tenth of an even share. What the
+ * others cannot spare of that tenth the other pieces give. ret_shares: of the pieces; returns their
+ * sum, which the shares of the others are scaled down to leave room for. */
 double load_divide(const struct load_division *division, double *ret_shares);
 
 /* A span whose share may follow its load. */

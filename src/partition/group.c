@@ -88,10 +88,16 @@ static bool part_fits(struct commit *commit, const struct commit_part *part, str
         if (delta->first_max && delta->amounts[0] > 0 &&
             counter->now[0] + delta->amounts[0] > delta->first_max)
             return error_set(err, delta->full ? delta->full : ERROR_LOGICAL_PARTITION_FULL,
-                             "the %s holds %lld bytes and %lld more would pass its limit of %lld",
-                             delta->full ? "physical partition" : "logical partition",
+                             "the %s holds %lld bytes and %lld more would pass its limit of %lld%s",
+                             delta->full == ERROR_REFERENCE_FULL ? "reference container"
+                             : delta->full                       ? "physical partition"
+                                                                 : "logical partition",
                              (long long)counter->now[0], (long long)delta->amounts[0],
-                             (long long)delta->first_max);
+                             (long long)delta->first_max,
+                             delta->full == ERROR_REFERENCE_FULL
+                                 ? ", an equal part of reference.bytes_max for each physical "
+                                   "partition"
+                                 : "");
     }
     return true;
 }

@@ -23,6 +23,116 @@ static int line_compare(const void *a, const void *b)
                          ((const struct partition_line *)b)->component);
 }
 
+/* --- Zones ----------------------------------------------------------------------------------- */
+
+/* Zones begin differently and none begins another, so that at most one is found. */
+static const struct partition_zone *zone_of(const struct partition_lookup *lookup,
+                                            struct slice component)
+{
+    for (size_t i = 0; i < lookup->zone_count; i++)
+        if (slice_starts_with(component, lookup->zones[i].component))
+            return &lookup->zones[i];
+    return NULL;
+}
+
+static const struct partition_zone *zone_with(const struct partition_lookup *lookup, uint32_t shard)
+{
+    for (size_t i = 0; i < lookup->zone_count; i++)
+        if (lookup->zones[i].first <= shard && shard <= lookup->zones[i].last)
+            return &lookup->zones[i];
+    return NULL;
+}
+
+static int zone_compare(const void *a, const void *b)
+{
+    const struct partition_zone *x = a, *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static bool zone_check(const struct partition_zone *zones, size_t nth, struct error *err)
+{
+    for (size_t i = 0; i < nth; i++)
+        if (slice_starts_with(zones[nth].beginning, zones[i].beginning) ||
+            slice_starts_with(zones[i].beginning, zones[nth].beginning))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "a key of zone \"%.*s*\" could be of zone \"%.*s*\" too",
+                             SLICE_ARG(zones[i].beginning), SLICE_ARG(zones[nth].beginning));
+    return !nth || zones[nth].first > zones[nth - 1].last ||
+           error_set(err, ERROR_BAD_REQUEST, "zones \"%.*s*\" and \"%.*s*\" share shard %u",
+                     SLICE_ARG(zones[nth - 1].beginning), SLICE_ARG(zones[nth].beginning),
+                     zones[nth].first);
+}
+
+/* The last byte of a text's component is its end. */
+static struct slice component_beginning(struct slice beginning, struct arena *arena)
+{
+    const struct document_value text = document_string(beginning);
+    struct slice component = partition_component(&text, arena);
+
+    return slice_first(component, component.len - 1);
+}
+
+bool partition_lookup_zones_settle(struct partition_lookup *lookup, struct partition_zone *zones,
+                                   size_t count, struct arena *arena, struct error *err)
+{
+    lookup->zoned = 0;
+    if (count)
+        qsort(zones, count, sizeof *zones, zone_compare);
+    for (size_t i = 0; i < count; i++) {
+        if (zones[i].last >= lookup->shards || zones[i].first > zones[i].last)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "zone \"%.*s*\" has shards %u to %u; there are %u, from 0 on",
+                             SLICE_ARG(zones[i].beginning), zones[i].first, zones[i].last,
+                             lookup->shards);
+        if (!zone_check(zones, i, err))
+            return false;
+        zones[i].component = component_beginning(zones[i].beginning, arena);
+        lookup->zoned += zones[i].last - zones[i].first + 1;
+    }
+    lookup->zones = zones;
+    lookup->zone_count = count;
+    if (lookup->zoned == lookup->shards)
+        return error_set(err, ERROR_BAD_REQUEST, "zones leave no shard for keys of none");
+    return lookup->hashes || !zone_with(lookup, lookup->preset) ||
+           error_set(err, ERROR_BAD_REQUEST, "shard %u is of a zone: keys of none cannot be in it",
+                     lookup->preset);
+}
+
+static struct slice shard_bound(uint32_t shard, struct arena *arena)
+{
+    uint8_t bytes[PARTITION_SHARD_SIZE];
+
+    bytes_put_be16(bytes, (uint16_t)shard);
+    return arena_copy(arena, slice_of(bytes, sizeof bytes));
+}
+
+bool partition_lookup_zone_range(const struct partition_lookup *lookup, struct slice beginning,
+                                 struct arena *arena, struct partition_range *ret_range)
+{
+    for (size_t i = 0; i < lookup->zone_count; i++) {
+        const struct partition_zone *zone = &lookup->zones[i];
+
+        if (!slice_equal(zone->beginning, beginning))
+            continue;
+        ret_range->min = zone->first ? shard_bound(zone->first, arena) : PARTITION_ROUTING_MIN;
+        ret_range->max = zone->last + 1 < lookup->shards ? shard_bound(zone->last + 1, arena)
+                                                         : PARTITION_ROUTING_MAX;
+        return true;
+    }
+    return false;
+}
+
+/* The nth shard that is of no zone. */
+static uint32_t shard_outside(const struct partition_lookup *lookup, uint32_t nth)
+{
+    for (size_t i = 0; i < lookup->zone_count && lookup->zones[i].first <= nth; i++)
+        nth += lookup->zones[i].last - lookup->zones[i].first + 1;
+    return nth;
+}
+
+/* --- Lines ----------------------------------------------------------------------------------- */
+
 bool partition_lookup_settle(struct partition_lookup *lookup, struct partition_line *lines,
                              struct error *err)
 {
@@ -35,6 +145,12 @@ bool partition_lookup_settle(struct partition_lookup *lookup, struct partition_l
                              lines[i].shard, lookup->shards);
         if (i && slice_equal(lines[i].component, lines[i - 1].component))
             return error_set(err, ERROR_BAD_REQUEST, "the directory names a key twice");
+        if (lookup->zone_count &&
+            zone_of(lookup, lines[i].component) != zone_with(lookup, lines[i].shard))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "the directory puts a key into shard %u, which is of another zone "
+                             "than the key",
+                             lines[i].shard);
     }
     lookup->lines = lines;
     return true;
@@ -53,13 +169,19 @@ const struct partition_line *partition_lookup_find(const struct partition_lookup
 uint32_t partition_lookup_shard(const struct partition_lookup *lookup, struct slice component)
 {
     const struct partition_line *line = partition_lookup_find(lookup, component);
+    const struct partition_zone *zone;
 
     assert(lookup->shards > 0);
     if (line)
         return line->shard;
+    zone = lookup->zone_count ? zone_of(lookup, component) : NULL;
+    if (zone)
+        return zone->first +
+               (uint32_t)(murmur_128(component, 0).low % (zone->last - zone->first + 1));
     if (!lookup->hashes)
         return lookup->preset;
-    return (uint32_t)(murmur_128(component, 0).low % lookup->shards);
+    return shard_outside(
+        lookup, (uint32_t)(murmur_128(component, 0).low % (lookup->shards - lookup->zoned)));
 }
 
 struct partition_range partition_lookup_range(uint32_t shard, struct slice component,

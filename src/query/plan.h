@@ -9,6 +9,7 @@
 #pragma once
 
 #include "document/order.h"
+#include "query/expression/reference.h"
 #include "query/expression/subquery.h"
 
 struct query_rest; /* query/stage/chain.h */
@@ -34,6 +35,10 @@ struct query_plan {
     /* The first condition of the filter is the one that says most, as far as its author knows:
      * where its index has few entries, those of others are not counted. */
     bool first_leads;
+
+    /* Containers whose items its references find, by number. */
+    const struct query_reference *references;
+    size_t reference_count;
 
     /* Stages over the rows of this plan; what they give are the rows of the whole. NULL: none. */
     const struct query_rest *rest;

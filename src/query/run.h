@@ -93,15 +93,18 @@ struct query_hint {
 
 struct query_request {
     struct query_hint hint;
-    const struct item_space *space; /* NULL: there is no container, and no items */
-    struct rid container;           /* what _rid and _self are made of */
-    struct meters *meters;          /* NULL: not held back, but priced */
+    const struct item_space *space; /* NULL: there is no container, and no items but these: */
+    const struct slice *documents;  /* as query_run_documents takes them; borrowed */
+    size_t document_count;
+    struct rid container;      /* what _rid and _self are made of */
+    struct meters *meters;     /* NULL: not held back, but priced */
     struct metered_call *call; /* in: how it is paid; out: charge and wait. NULL: the defaults */
     bool paid;                 /* an earlier page has paid for what is read: only work is charged */
     struct query_scope scope;
     struct slice continuation; /* empty: the first page */
     struct query_page_limits limits;
     struct query_udf_host udf;
+    struct query_reference_host reference; /* of the plan's references */
     /* The moment that is read instead of now, of the node of the only partition in scope; borrowed.
      * For queries within a transaction, by one thread. NULL: now. */
     struct engine_snapshot *snapshot;
@@ -135,7 +138,7 @@ struct query_request {
     size_t binding_count;
     int64_t now_ticks; /* of a query that begins: its time; 0: the clock's */
 
-    /* Another container that a stage reads: sets space (NULL: there is none), container, meters and
+    /* Another container that a stage reads: sets space (NULL: there is none), documents, meters and
      * what else differs in a copy of this request. They stay good until the page is done. NULL:
      * stages name none. */
     bool (*other)(void *self, struct slice container, struct query_request *request,

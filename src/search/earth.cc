@@ -9,6 +9,7 @@
  * S2 is C++, and so is this file. Nothing in it throws but at the end of memory. Its assertions
  * are left to the library, which is compiled without: whatever came from outside is validated here
  * before anything else is asked of it. */
+#include "search/outline_private.h"
 #include "search/shape_private.h"
 
 #undef NDEBUG
@@ -57,6 +58,9 @@ namespace {
  * it. */
 constexpr double RADIUS_MIN = 6335439;
 constexpr double MARGIN = 1 + 1e-6;
+
+/* Radians of a circle that has an outline. */
+constexpr double CIRCLE_MAX = 0.2;
 
 /* Positions of what is widened edge by edge. Around more of them goes a circle: widening a dozen
  * takes two milliseconds, a thousand ten. */
@@ -190,7 +194,8 @@ bool polygon_make(const search_figure *figure, size_t *at, double *metres,
     }
     polygon->set_s2debug_override(S2Debug::DISABLE);
     polygon->InitNested(std::move(loops));
-    if (polygon->FindValidationError(&error))
+    /* a ring by itself was found valid */
+    if (polygon->num_loops() > 1 && polygon->FindValidationError(&error))
         return refuse(reason, "Polygon", error.text());
     for (int i = 0; i < polygon->num_loops(); i++)
         if (polygon->loop(i)->depth() != (polygon->loop(i) == ring ? 0 : 1))
@@ -357,6 +362,50 @@ double search_earth_distance(struct search_earth *a, struct search_earth *b)
     auto places = S2::GetEdgePairClosestPoints(edge_a.v0, edge_a.v1, edge_b.v0, edge_b.v1);
 
     return metres_between(position_of(places.first), position_of(places.second), a->round);
+}
+
+namespace {
+
+/* The edges of a shape, or of what is within an angle of a point. False: it is too large, has too
+ * many, or is the far side of its edges. */
+bool outline_of(search_earth *earth, double angle, search_outline *ret_outline)
+{
+    S2Point middle;
+    double radius;
+
+    if (angle > 0) {
+        if (!earth->single || angle > CIRCLE_MAX)
+            return false;
+        search_outline_circle(earth->points[0], angle, ret_outline);
+        return true;
+    }
+    if (earth->single || earth->positions > SEARCH_OUTLINE_EDGES_MAX)
+        return false; /* a point has one cell, and needs no outline */
+    for (int i = 0; earth->area && i < earth->area->num_loops(); i++)
+        for (int j = 0; j < earth->area->loop(i)->num_vertices(); j++)
+            ret_outline->edges.emplace_back(earth->area->loop(i)->vertex(j),
+                                            earth->area->loop(i)->vertex(j + 1));
+    ret_outline->ring_edges = ret_outline->edges.size();
+    for (const auto &line : earth->lines)
+        for (int i = 0; i + 1 < line->num_vertices(); i++)
+            ret_outline->edges.emplace_back(line->vertex(i), line->vertex(i + 1));
+    for (const S2Point &point : earth->points)
+        ret_outline->edges.emplace_back(point, point);
+    return search_outline_middle(*ret_outline, &middle, &radius) &&
+           !(earth->area && earth->area->Contains(-middle));
+}
+
+} // namespace
+
+size_t search_earth_near(struct search_earth *earth, double distance,
+                         uint64_t cells[SEARCH_CELLS_MAX])
+{
+    search_outline outline;
+    size_t count = 0;
+
+    if (outline_of(earth, distance / RADIUS_MIN * MARGIN, &outline))
+        count = search_outline_cells(outline, SEARCH_CELLS_OF_QUERY, cells);
+    return count ? count : search_earth_cells(earth, distance, SEARCH_CELLS_OF_QUERY, cells);
 }
 
 size_t search_earth_cells(struct search_earth *earth, double distance, size_t max,

@@ -65,17 +65,11 @@ double search_shape_area(struct search_shape *shape)
     return shape->earth ? search_earth_area(shape->earth) : search_plane_area(shape->plane);
 }
 
-static size_t cells_find(struct search_shape *shape, const struct search_grid *grid,
-                         double distance, size_t max, uint64_t cells[SEARCH_CELLS_MAX])
-{
-    return shape->earth ? search_earth_cells(shape->earth, distance, max, cells)
-                        : search_plane_cells(shape->plane, grid, distance, max, cells);
-}
-
 size_t search_shape_cells(struct search_shape *shape, const struct search_grid *grid,
                           uint64_t cells[SEARCH_CELLS_MAX])
 {
-    return cells_find(shape, grid, 0, SEARCH_CELLS_OF_SHAPE, cells);
+    return shape->earth ? search_earth_cells(shape->earth, 0, SEARCH_CELLS_OF_SHAPE, cells)
+                        : search_plane_cells(shape->plane, grid, 0, SEARCH_CELLS_OF_SHAPE, cells);
 }
 
 static int range_compare(const void *a, const void *b)
@@ -91,7 +85,9 @@ size_t search_shape_near(struct search_shape *shape, const struct search_grid *g
 {
     uint64_t cells[SEARCH_CELLS_MAX];
     size_t count = 0, kept = 0;
-    size_t cell_count = cells_find(shape, grid, distance, SEARCH_CELLS_OF_QUERY, cells);
+    size_t cell_count = shape->earth ? search_earth_near(shape->earth, distance, cells)
+                                     : search_plane_cells(shape->plane, grid, distance,
+                                                          SEARCH_CELLS_OF_QUERY, cells);
 
     static_assert(SEARCH_CELLS_MAX * (1 + SEARCH_LEVELS / SEARCH_LEVEL_STEP) <= SEARCH_RANGES_MAX,
                   "there is room for every cell and those above it");
@@ -109,7 +105,8 @@ size_t search_shape_near(struct search_shape *shape, const struct search_grid *g
     }
     qsort(ranges, count, sizeof *ranges, range_compare);
     for (size_t i = 0; i < count; i++) {
-        if (kept && ranges[i].first <= ranges[kept - 1].last)
+        /* one that begins next to it saves another seek, for one number more at most */
+        if (kept && ranges[i].first <= ranges[kept - 1].last + 2)
             ranges[kept - 1].last = MAX(ranges[kept - 1].last, ranges[i].last);
         else
             ranges[kept++] = ranges[i];

@@ -17,7 +17,11 @@ double search_earth_distance(struct search_earth *a, struct search_earth *b);
 bool search_earth_within(struct search_earth *inner, struct search_earth *outer);
 bool search_earth_intersects(struct search_earth *a, struct search_earth *b);
 double search_earth_area(struct search_earth *earth);
-/* Cells that cover it and all that is closer than distance; at most max, or the six faces. */
+/* Cells that cover it and all that is closer than distance, for a query. */
+size_t search_earth_near(struct search_earth *earth, double distance,
+                         uint64_t cells[SEARCH_CELLS_MAX]);
+/* The same, at most max, or the six faces. Entries of indexes are made of those of distance 0: what
+ * they are may not change. */
 size_t search_earth_cells(struct search_earth *earth, double distance, size_t max,
                           uint64_t cells[SEARCH_CELLS_MAX]);
 

@@ -3,7 +3,10 @@
 #include "base/bytes.h"
 #include "document/bson.h"
 
+#include <float.h>
 #include <math.h>
+
+enum { READ_AT_ONCE = 64 };
 
 static const char *const type_names[SEARCH_VECTOR_TYPES] = {"float32", "float16", "int8", "uint8"};
 static const char *const metric_names[SEARCH_METRICS] = {"cosine", "dotproduct", "euclidean"};
@@ -138,23 +141,50 @@ static bool element_of(double number, enum search_vector_type type, float *ret_e
     return isfinite(element);
 }
 
+/* Single precision is what most vectors have, and the loop for it has no branches. */
+static bool elements_of(const double *numbers, size_t count, enum search_vector_type type,
+                        float *to)
+{
+    bool fine = true;
+
+    if (type != SEARCH_FLOAT32) {
+        for (size_t i = 0; i < count && fine; i++)
+            fine = element_of(numbers[i], type, &to[i]);
+        return fine;
+    }
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (float)numbers[i];
+        fine &= fabsf(to[i]) <= FLT_MAX; /* false of NaN */
+    }
+    return fine;
+}
+
 bool search_vector_read(const struct document_value *value, const struct search_vectors *vectors,
                         float *to, uint32_t *ret_dimensions)
 {
     uint32_t max = vectors->dimensions ? vectors->dimensions : SEARCH_DIMENSIONS_MAX, count = 0;
+    double numbers[READ_AT_ONCE];
     struct document_iter iter;
 
     assert(max <= SEARCH_DIMENSIONS_MAX);
     if (value->type != DOCUMENT_ARRAY)
         return false;
     document_iter_init(&iter, value->document);
-    while (document_iter_next(&iter)) {
-        double number;
+    for (;;) {
+        size_t read =
+            document_iter_doubles(&iter, numbers, MIN(max - count, (uint32_t)READ_AT_ONCE));
 
-        if (count == max || !document_to_double(&iter.value, &number) ||
-            !element_of(number, vectors->type, &to[count]))
+        /* what is no double, or the last one */
+        if (read < READ_AT_ONCE && document_iter_next(&iter)) {
+            if (count + read == max || !document_to_double(&iter.value, &numbers[read]))
+                return false;
+            read++;
+        }
+        if (!read)
+            break;
+        if (!elements_of(numbers, read, vectors->type, &to[count]))
             return false;
-        count++;
+        count += (uint32_t)read;
     }
     if (!count || (vectors->dimensions && count != vectors->dimensions))
         return false;

@@ -279,6 +279,7 @@ static void vectors_print(const struct front_queries *queries, struct buf *out)
 static void queries_print(const struct front_queries *queries, struct buf *out)
 {
     struct front_plans_metrics plans;
+    struct query_copies_metrics copies;
     struct query_spill_metrics m;
 
     front_plans_metrics(front_queries_plans(queries), &plans);
@@ -296,6 +297,15 @@ static void queries_print(const struct front_queries *queries, struct buf *out)
     metrics_single(out, "orrery_query_spill_failures_total", "counter",
                    "Queries that could not write to disk as much as they wanted.", m.failures);
     vectors_print(queries, out);
+    query_copies_metrics(front_queries_copies(queries), &copies);
+    metrics_single(out, "orrery_reference_copies", "gauge",
+                   "Reference containers of which there is a copy.", copies.count);
+    metrics_single(out, "orrery_reference_copies_bytes", "gauge", "Bytes of these copies.",
+                   copies.bytes);
+    metrics_single(out, "orrery_reference_copies_filled_total", "counter",
+                   "Times that a copy was filled from its container.", copies.filled);
+    metrics_single(out, "orrery_reference_copies_found_total", "counter",
+                   "Times that a query found its copy exact.", copies.found);
 }
 
 static void scripts_print(struct script_pool *scripts, struct buf *out)

@@ -317,6 +317,7 @@ static struct front_queries *queries_make(const struct server *server)
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,
         .plans_bytes_max = (size_t)settings->query_plans_bytes_max,
+        .copies_bytes_max = (size_t)settings->reference_memory_bytes_max,
     });
 }
 
@@ -353,6 +354,7 @@ static struct front_services services(struct server *server)
     services.views = server->views;
     services.view_report = rest_views_report;
     services.view_key_check = rest_views_key_check;
+    services.view_index_path = rest_views_index_path;
     services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
     services.consistency = (struct front_consistency){
@@ -379,7 +381,8 @@ static struct rest *rest_make(struct server *server)
         .metadata_ru = (uint32_t)settings->account_metadata_ru,
         .cors_origins = settings->rest_cors_origins,
         .queries = {.merge = (enum rest_merge)settings->query_merge,
-                    .order_unindexed = settings->query_order_unindexed},
+                    .order_unindexed = settings->query_order_unindexed,
+                    .by_view = settings->query_by_view},
         .scripts = {.time_ms = settings->script_time_ms,
                     .ru_seconds = (uint32_t)settings->script_ru_seconds},
     };

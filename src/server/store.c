@@ -62,6 +62,7 @@ static struct definition_limits limits_of(const struct settings *settings)
     limits.partition_ru_initial = (uint64_t)settings->partition_ru_initial;
     limits.enforce = (enum offer_enforce)settings->throughput_enforce;
     limits.logical_partition_bytes_max = (uint64_t)settings->logical_partition_bytes_max;
+    limits.reference_bytes_max = (uint64_t)settings->reference_bytes_max;
     limits.item_bytes_max = (uint64_t)settings->item_bytes_max;
     limits.key_bytes_max = (uint32_t)settings->partition_key_bytes_max;
     limits.accounts_max = (uint32_t)settings->account_count_max;

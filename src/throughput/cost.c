@@ -98,6 +98,8 @@ int64_t cost_query(const struct cost_query *query)
                               kilobytes(query->loaded_bytes, cost_model.query_loaded_kb) +
                               kilobytes(query->output_bytes, cost_model.query_output_kb) +
                               kilobytes(query->function_bytes, cost_model.script_kb) +
+                              times(query->joined_items, cost_model.query_entry) +
+                              kilobytes(query->joined_bytes, cost_model.query_loaded_kb) +
                               times(query->work, cost_model.query_work);
     int64_t cru = rounded(micro * (query->strong ? 2 : 1));
 

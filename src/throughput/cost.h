@@ -78,8 +78,9 @@ struct cost_query {
     uint64_t index_entries; /* walked */
     uint64_t items_loaded, loaded_bytes;
     uint64_t output_bytes;
-    uint64_t function_bytes; /* handed to functions of the user and back */
-    uint64_t work;           /* of evaluation, above what is included: cost_work_surplus */
+    uint64_t function_bytes;             /* handed to functions of the user and back */
+    uint64_t joined_items, joined_bytes; /* of reference containers: as entries, and as loaded */
+    uint64_t work; /* of evaluation, above what is included: cost_work_surplus */
     bool strong;
 };
 int64_t cost_query(const struct cost_query *query);

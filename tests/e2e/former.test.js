@@ -161,4 +161,44 @@ else
     server = await Server.start(t, node);
     for (const name of Object.keys(containers))
       await agree(server, name, written().map((own) => ({ ...own, a: own.a + 1, tags: ['t1'] })));
+    await searched(server);
+    await server.stop();
+    server = await Server.start(t, node);
+    await found(server, written());
   });
+
+// Words and places of items that the version before wrote, by indexes that it knew nothing of.
+async function searched(server) {
+  const definition = (await call(server, 200, 'GET', '/dbs/d/colls/narrow')).json;
+  assert.equal(definition.orrery?.fullText, undefined);
+  await call(server, 200, 'PUT', '/dbs/d/colls/narrow', {
+    body: {
+      ...definition, fullTextPolicy: { defaultLanguage: 'en-US', fullTextPaths: [{ path: '/email', language: 'en-US' }] },
+      indexingPolicy: {
+        ...definition.indexingPolicy, fullTextIndexes: [{ path: '/email' }], spatialIndexes: [{ path: '/at/?', types: ['Point'] }],
+      },
+    },
+  });
+  for (;;) {
+    const { headers } = await call(server, 200, 'GET', '/dbs/d/colls/narrow', { headers: { 'x-ms-documentdb-populatequotainfo': 'true' } });
+    if (Number(headers['x-ms-documentdb-collection-index-transformation-progress']) === 100) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const { orrery } = (await call(server, 200, 'GET', '/dbs/d/colls/narrow')).json;
+  assert.deepEqual([orrery.fullText, orrery.spatial], [1, 1]);
+  for (const own of written())
+    await call(server, 200, 'PUT', path('narrow', own.id), {
+      body: { ...own, at: { type: 'Point', coordinates: [own.b % 30, 1] } }, headers: keyOf('narrow', own),
+    });
+  await found(server, written());
+}
+
+async function found(server, items) {
+  const ids = async (where) => (await query(server, 'narrow', `SELECT VALUE c.b FROM c WHERE ${where}`)).sort((a, b) => a - b);
+  for (const { email, b } of items) assert.deepEqual(await ids(`FullTextContains(c.email, "${email.split('@')[0]}")`), [b]);
+  assert.deepEqual(await ids('FullTextContains(c.email, "x")'), items.map(({ b }) => b));
+  const near = 'ST_DISTANCE(c.at, {"type":"Point","coordinates":[7,1]}) < 1000';
+  assert.deepEqual(await ids(near), items.filter(({ b }) => b % 30 === 7).map(({ b }) => b));
+  const best = await query(server, 'narrow', 'SELECT TOP 1 VALUE c.b FROM c ORDER BY RANK FullTextScore(c.email, "7")');
+  assert.deepEqual(best, [items.find(({ email }) => email === '7@x').b]);
+}

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { CosmosClient } from '@azure/cosmos';
-import { Server, emulatorKey } from './server.js';
+import { Server, emulatorKey, orrery } from './server.js';
+import { signed } from './rest.js';
 import { Wire, attribute, authenticator, client, evaluation, failure, frame, graph, opcodes, v2 } from './gremlin.js';
 
 const patient = ['--set', 'gremlin.evaluation_ms=1h', '--set', 'gremlin.evaluation_ms_max=1h', '--set', 'gremlin.loops_max=1000000000'];
@@ -232,4 +233,92 @@ test('a traversal may say how long its request takes, in a script too, and no lo
   }
   assert.equal((await wire.ask(evaluation("g.with('evaluationTimeout', 'soon').inject(1)"))).at(-1).status.code, 597);
   assert.deepEqual((await wire.ask(evaluation("g.with('evaluationTimeout', 0).inject(1)")))[0].result.data, [1]);
+});
+
+// A graph that keeps reverse edges ("r"), beside one that does not ("g").
+async function reversed(t, settings = []) {
+  const server = await graph(t, ['--set', 'partition.ru_max=100000', ...settings]);
+  const made = await signed(server, 'POST', '/dbs/graphs/colls', { headers: { 'x-ms-offer-throughput': '400000' },
+    body: { id: 'r', partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 }, orrery: { graph: { reverse: true } } } });
+  assert.equal(made.status, 201, made.text);
+  const cosmos = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => cosmos.dispose());
+  const connect = (key, name = 'r') => client(t, server, '3.7', { authenticator: authenticator('3.7', { key, graph: name }), path: '/', mimeType: v2 });
+  const { user } = await cosmos.database('graphs').users.create({ id: 'mallory' });
+  const token = async (id, more) => (await user.permissions.create({ id, permissionMode: 'All', resource: 'dbs/graphs/colls/r', ...more })).resource._token;
+  return { server, cosmos, connect, token, owner: await connect(emulatorKey) };
+}
+
+const pair = `g.addV('n').property('pk', 'mine').property('id', 'a').as('a')
+  .addV('n').property('pk', 'theirs').property('id', 'b').property('name', 'secret').as('b')
+  .addE('e').from('a').to('b').property('id', 'ab').addE('e').from('b').to('a').property('id', 'ba')`.replace(/\s*\n\s*/g, '');
+const edge = (id, to, more = {}) => ({ id, label: 'e', pk: 'mine', _isEdge: true, _vertexId: 'a', _vertexLabel: 'n', _sink: to, _sinkLabel: 'n', _sinkPartition: 'theirs', ...more });
+
+async function sound(server) {
+  const { out } = await orrery(['verify', '--format', 'json', '--endpoint', server.url, '--dev']);
+  assert.equal(JSON.parse(out).findings.length, 0, out);
+}
+
+test('reverse edges lie with their targets, and tell a token for that key nothing of whom they come from', async (t) => {
+  const { server, connect, token, owner } = await reversed(t);
+  await owner.submit(pair);
+  assert.deepEqual((await owner.submit("g.V(['mine','a']).in().values('name')")).toArray(), ['secret']);
+  const bound = await connect(await token('x', { resourcePartitionKey: ['mine'] }));
+  for (const script of ["g.V('a').in()", "g.V(['mine','a']).in()", "g.V('a').inE()", "g.V('a').inE().id()", "g.V('a').inE('e').outV().id()", "g.V('a').both()", "g.V('a').bothE().inV().in()",
+    "g.V().in().values('name')", "g.V('a').where(inE())", "g.V('a').repeat(in()).emit().times(2).id()", "g.E('ba')"])
+    assert.deepEqual((await bound.submit(script)).toArray(), [], script);
+  assert.equal((await bound.submit("g.V('a').inE().count()")).first(), 0);
+  // it drops its own vertex and what comes from it, and not the edge of another key that leads there
+  await bound.submit("g.V('a').drop()");
+  assert.deepEqual((await owner.submit('g.E().id()')).toArray(), ['ba']);
+  assert.deepEqual((await owner.submit('g.V().id()')).toArray(), ['b']);
+  await sound(server);
+});
+
+test('who may only read, or is for another graph, writes no reverse edges and follows none', async (t) => {
+  const { server, cosmos, connect, token, owner } = await reversed(t);
+  await owner.submit(pair);
+  const reader = await connect(await token('read', { permissionMode: 'Read' }));
+  assert.deepEqual((await reader.submit("g.V(['mine','a']).in().id()")).toArray(), ['b']);
+  for (const script of ["g.V(['mine','a']).addE('e').to(g.V(['theirs','b']))", "g.E('ba').drop()", "g.V(['mine','a']).inE().drop()", "g.V(['theirs','b']).drop()", "g.V(['mine','a']).inE().property('w', 1)"]) {
+    const error = await failure(reader.submit(script));
+    assert.ok(attribute(error, 'x-ms-status-code') === 403 || error.statusCode === 403, `${script}: ${error.message}`);
+  }
+  assert.equal((await owner.submit('g.E().count()')).first(), 2);
+  for (const alias of ['graphs.g', 'graphs.other', 'other'])
+    assert.equal((await failure(reader.submit('g.V().in()', {}, { aliases: { g: alias } }))).statusCode, 499, alias);
+  const foreign = (await cosmos.database('graphs').user('mallory').permissions.create({ id: 'g', permissionMode: 'All', resource: 'dbs/graphs/colls/g' })).resource._token;
+  assert.ok((await failure(connect(foreign).then((g) => g.submit('g.V().in()')))) instanceof Error);
+  await sound(server);
+});
+
+test('whoever has a key of its own leads as many edges as it likes into others, who lose nothing by it', async (t) => {
+  const { server, cosmos, connect, token, owner } = await reversed(t, ['--set', 'account.by_use=true', '--set', 'gremlin.memory_bytes_max=8M', ...patient]);
+  await owner.submit(pair);
+  const mine = await token('x', { resourcePartitionKey: ['mine'] });
+  const mallory = new CosmosClient({ endpoint: server.url, resourceTokens: { 'dbs/graphs/colls/r': mine } });
+  t.after(() => mallory.dispose());
+  const count = 2000, { items } = mallory.database('graphs').container('r');
+  for (let left = Array.from({ length: count }, (_, i) => edge(`m${i}`, 'b', { big: 'x'.repeat(5000) })); left.length; ) { // again where the throughput of its key was used up
+    const part = left.slice(0, 100);
+    const answers = await cosmos.database('graphs').container('r').items.bulk(part.map((resourceBody) => ({ operationType: 'Create', resourceBody })));
+    for (const { statusCode } of answers) assert.ok(statusCode === 201 || statusCode === 429, `${statusCode}`);
+    left = [...part.filter((_, i) => answers[i].statusCode === 429), ...left.slice(100)];
+  }
+  await items.create(edge('own', 'b')); // as it is written with the token
+  assert.ok((await failure(items.create({ ...edge('not', 'b'), pk: 'theirs' }))).code >= 400, 'an edge of another key');
+  assert.equal((await owner.submit("g.V(['theirs','b']).in().count()")).first(), count + 2);
+  assert.equal((await owner.submit("g.V(['theirs','b']).inE().limit(3).count()")).first(), 3);
+  // all of them at once are too much, for the one who asks
+  const honest = await Wire.open(t, server, host(server, 'ann'));
+  const attack = failure(owner.submit("g.V(['theirs','b']).inE().fold()"));
+  assert.deepEqual((await honest.ask(evaluation("g.addV('n').property('n', 1).values('n')")))[0].result.data, [1]);
+  assert.equal(attribute(await attack, 'x-ms-status-code'), 1003);
+  // the one they lead to is dropped by whoever has its key alone, and the edges of others stay
+  const theirs = await connect(await token('y', { resourcePartitionKey: ['theirs'] }));
+  assert.deepEqual((await theirs.submit("g.V('b').in()")).toArray(), []);
+  await theirs.submit("g.V('b').drop()");
+  assert.equal((await owner.submit("g.E().hasLabel('e').count()")).first(), count + 2);
+  assert.equal((await owner.submit('g.V().count()')).first(), 1);
+  await sound(server);
 });

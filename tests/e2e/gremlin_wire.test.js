@@ -243,3 +243,19 @@ test('metrics and the drain', async (t) => {
   assert.equal(closeCode(await wire.next()), 1001);
   assert.equal((await server.ended).code, 0);
 });
+
+// A driver that cannot answer leaves its connection open, as gremlin_python does.
+test('who was asked who it is and does not say is let go when nothing else is under way', async (t) => {
+  const server = await Server.start(t, ['--set', 'gremlin.idle_ms_max=1s']);
+  const left = await Wire.open(t, server, { path: '/' });
+  left.text(evaluation('g.V()'));
+  assert.equal((await left.answer()).status.code, 407);
+  assert.equal(closeCode(await left.next()), 1001, 'nothing was asked for a long time');
+  const stopped = await Server.start(t);
+  const wire = await Wire.open(t, stopped, { path: '/' });
+  wire.text(evaluation('g.V()'));
+  assert.equal((await wire.answer()).status.code, 407);
+  stopped.process.kill('SIGTERM');
+  assert.equal(closeCode(await wire.next()), 1001);
+  assert.equal((await stopped.ended).code, 0, 'it does not wait for it');
+});

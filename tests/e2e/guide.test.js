@@ -142,6 +142,14 @@ const promises = {
 
 // Those about shards: nothing is advised, and what is lost or fails on the way is none.
 const shards = {
+  'shards-dashboard': (figures) => {
+    assert.deepEqual([figures.groups, figures.same], [4, true]);
+    assert.ok(figures.before.ru > 2 * figures.after.ru, JSON.stringify(figures));
+  },
+  'shards-index-table': (figures) => {
+    assert.deepEqual([figures.before.found, figures.after.found, figures.own], [10, 10, 1]);
+    assert.ok(figures.before.ruEach > 4 * figures.after.ruEach, JSON.stringify(figures));
+  },
   'shards-failing': (figures) => {
     assert.deepEqual([figures.whole, figures.refused, figures.after, figures.shards], [60, 503, 60, 6]);
     assert.ok(figures.partial > 0 && figures.partial < 60 && figures.missing > 0);
@@ -164,6 +172,7 @@ const shards = {
   },
   'shards-regions': (figures) => {
     assert.deepEqual([figures.after['eu-acme'], figures.after['eu-globex']], ['oslo', 'oslo']);
+    assert.deepEqual([figures.first, figures.refused, figures.resident], ['oslo', true, 3]);
     assert.equal(figures.items.have, figures.items.had);
   },
 };

@@ -19,6 +19,20 @@ test('countDocuments and estimatedDocumentCount agree', async (t) => {
   assert.equal(await items.estimatedDocumentCount(), 250);
 });
 
+test('what a $lookup finds and $unwind gives comes whole, in batches of any size', async (t) => {
+  const { db } = await mongo(t);
+  await db.collection('few').insertMany([1, 2, 3, 4].map((_id) => ({ _id })));
+  await db.collection('many').insertMany(Array.from({ length: 12 }, (_, i) => ({ _id: i, few: 1 + (i % 4) })));
+  for (const stage of [{ localField: '_id', foreignField: 'few' },
+    { localField: '_id', foreignField: 'few', pipeline: [{ $sort: { _id: 1 } }, { $limit: 2 }] }])
+    for (const batchSize of [1, 2, 3, 5, 100]) {
+      const found = await db.collection('few').aggregate([{ $lookup: { from: 'many', as: 'found', ...stage } },
+        { $unwind: '$found' }], { batchSize }).toArray();
+      const expected = Array.from({ length: stage.pipeline ? 8 : 12 }, (_, i) => i);
+      assert.deepEqual(found.map((row) => row.found._id).sort((a, b) => a - b), expected, `batches of ${batchSize}`);
+    }
+});
+
 test('a pipeline filters, groups, sorts and shapes', async (t) => {
   const { db } = await mongo(t);
   const orders = db.collection('orders');

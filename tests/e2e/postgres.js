@@ -97,6 +97,7 @@ export class Postgres {
     if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return;
     const ended = once(this.process, 'close');
     this.process.kill(signal);
+    this.process.kill('SIGCONT'); // one that a test has stopped, and then failed, would never hear of it
     await ended;
   }
 }

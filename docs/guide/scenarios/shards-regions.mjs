@@ -29,6 +29,21 @@ export default {
     await model.command(['node', 'list'], { lines: 6 });
     const have = await model.count('orders');
     model.say(`Now: ${Object.entries(after).map(([tenant, node]) => `${tenant} in ${node}`).join(', ')}. All ${have} items are there.`);
-    return { before, after, items: { had: tenants.length, have } };
+
+    model.chapter('From the first item');
+    model.say('A rule is carried out behind the first write. Where that is too late, it is resident: with a zone for these tenants, where they go is known before they come.');
+    const ledger = await model.container('ledger', '/tenant', {
+      orrery: {
+        strategy: { kind: 'lookup', shards: 16, zones: [{ keyLike: 'eu-*', first: 8, last: 15 }] },
+        placement: [{ keyLike: ['eu-*'], region: 'eu', resident: true }],
+      },
+    });
+    await model.fill(ledger, [...tenants, 'eu-newcomer'].map((tenant) => ({ id: tenant, tenant, text: padding(100) })));
+    const { node: first, id } = await placeOf({ url: model.server.url, database: 'guide', container: 'ledger' }, ['eu-newcomer']);
+    const refused = await model.orrery(['partition', 'move', 'guide', 'ledger', `${id}`, 'dallas']).catch((error) => error.message);
+    model.say(`To move their partition to Dallas is refused: "${/keys of container.*/.exec(refused)?.[0]}".`);
+    const proof = await model.command(['verify'], { lines: 3 });
+    model.say(`eu-newcomer was in ${first} from its first item on, nothing moves it away, and every item of such a key was looked at.`);
+    return { before, after, first, refused: /resident/.test(refused), resident: Number(/(\d+) items of resident keys/.exec(proof)?.[1]), items: { had: tenants.length, have } };
   },
 };

@@ -50,6 +50,7 @@ static void access_append(struct slice access, struct buf *out)
 {
     struct slice kind = cli_answer_text(access, "kind");
     struct document_value index;
+    struct document_iter iter;
 
     buf_printf(out, "  access: %.*s%s%s%s%s\n", SLICE_ARG(kind),
                is_true(access, "indexOnly") ? " alone, no items" : "",
@@ -60,6 +61,13 @@ static void access_append(struct slice access, struct buf *out)
         index_append(index.document, "index", out);
     if (document_find(access, SLICE("intersectedWith"), &index) && index.type == DOCUMENT_OBJECT)
         index_append(index.document, "and", out);
+    if (document_find(access, SLICE("intersectedToo"), &index) && index.type == DOCUMENT_ARRAY) {
+        document_iter_init(&iter, index.document);
+        while (document_iter_next(&iter))
+            index_append(iter.value.document, "and", out);
+    }
+    if (document_find(access, SLICE("without"), &index) && index.type == DOCUMENT_OBJECT)
+        index_append(index.document, "and not", out);
 }
 
 static void charge_append(const struct shell_explained *explained, struct buf *out)
@@ -89,6 +97,29 @@ static void advice_append(struct slice advice, struct buf *out)
     while (document_iter_next(&iter))
         if (iter.value.type == DOCUMENT_OBJECT)
             buf_printf(out, "    %.*s\n", SLICE_ARG(cli_answer_text(iter.value.document, "text")));
+}
+
+/* Who answered in the place of the container, or why no view did. */
+static void views_append(struct slice plan, struct buf *out)
+{
+    struct slice view = cli_answer_inside(plan, "view");
+    struct document_value list;
+    struct document_iter iter;
+
+    if (document_count(view))
+        buf_printf(out,
+                   "  through the view %.*s, %.0f ms behind, instead of %.0f partitions of its "
+                   "source\n",
+                   SLICE_ARG(cli_answer_text(view, "id")), cli_answer_number(view, "lagMs"),
+                   cli_answer_number(view, "insteadOfPartitions"));
+    if (!document_find(plan, SLICE("viewsNotUsed"), &list) || list.type != DOCUMENT_ARRAY)
+        return;
+    document_iter_init(&iter, list.document);
+    while (document_iter_next(&iter))
+        if (iter.value.type == DOCUMENT_OBJECT)
+            buf_printf(out, "  not through the view %.*s: %.*s\n",
+                       SLICE_ARG(cli_answer_text(iter.value.document, "id")),
+                       SLICE_ARG(cli_answer_text(iter.value.document, "reason")));
 }
 
 /* What is done with the rows that the partitions give. */
@@ -126,6 +157,7 @@ void shell_explained_append(const struct shell_explained *explained, struct buf 
     buf_printf(out, "  operator: %.*s\n", SLICE_ARG(cli_answer_text(plan, "operator")));
     buf_printf(out, "  partitions: %.0f of %.0f\n", cli_answer_number(partitions, "read"),
                cli_answer_number(partitions, "all"));
+    views_append(plan, out);
     buf_printf(out,
                "  read: %.0f index entr%s, %.0f item%s, of which %.0f match%s\n"
                "  rows: %.0f\n",

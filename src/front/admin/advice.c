@@ -118,6 +118,36 @@ static uint64_t ru_of(const struct container *container)
     return container_is_enforced(container) ? container_offer(container)->ru : 0;
 }
 
+/* Views that have the container's items by another property. */
+static bool views_find(struct admin_call *call, const struct container *container,
+                       struct advise_options *options, struct error *err)
+{
+    CLEANUP(database_unref) struct database *database = NULL;
+    struct advise_view *views;
+
+    if (!call->services->view_index_path ||
+        !definition_fields(container_definition(container))->followed)
+        return true;
+    if (!catalogue_database_open(call->services->catalogue, call->account.id, call->names[0],
+                                 &database, err))
+        return false;
+    views = ARENA_ARRAY(call->arena, struct advise_view, database_container_count(database) + 1);
+    for (size_t i = 0; i < database_container_count(database); i++) {
+        const struct container *view = database_container(database, i);
+        const struct definition_view *form = &definition_fields(container_definition(view))->view;
+        struct advise_view *to = &views[options->view_count];
+
+        if (!form->source_count ||
+            form->source_rids[0].owner != container_info(container)->number ||
+            !call->services->view_index_path(view, call->arena, &to->path))
+            continue;
+        to->name = arena_copy(call->arena, container_info(view)->id);
+        options->view_count++;
+    }
+    options->views = views;
+    return true;
+}
+
 bool admin_advice_show(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
@@ -130,7 +160,8 @@ bool admin_advice_show(struct admin_call *call, struct error *err)
     if (!container_open(call, &container, err) ||
         !admin_number(call, SLICE("partitions"), 1, 1024, 16, &partitions, err) ||
         !admin_decimal(call, SLICE("load"), 0.001, 1e9, 1, &options.load, err) ||
-        !workload_make(call, container, ADVICE_GAP_MS, &workload, err))
+        !workload_make(call, container, ADVICE_GAP_MS, &workload, err) ||
+        !views_find(call, container, &options, err))
         return false;
     options.partitions = (uint32_t)partitions;
     options.target = (struct advise_target){

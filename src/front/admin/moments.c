@@ -267,6 +267,7 @@ bool admin_moments_verify(struct admin_call *call, struct error *err)
     admin_number_append(&call->body, "bytes", figures.bytes);
     admin_number_append(&call->body, "found", figures.findings);
     admin_number_append(&call->body, "repaired", figures.repaired);
+    admin_number_append(&call->body, "resident", figures.resident);
     buf_printf(&call->body, ",\"finished\":%s}", finished ? "true" : "false");
     if (finished)
         verify_free(TAKE(held->verify));

@@ -96,7 +96,8 @@ bool front_http_account_find(struct front_http_call *call, struct slice name, st
 bool front_http_bill(struct front_http_call *call, struct error *err)
 {
     return front_account_check(call->account.missing, call->account.id, err) &&
-           front_owner_bill(call->services, call->account.account, call->http, &call->owner, err);
+           front_owner_bill(call->services, call->account.account, call->account.id, call->http,
+                            &call->owner, err);
 }
 
 bool front_http_grown(struct front_http_call *call, struct error *err)

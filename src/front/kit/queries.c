@@ -13,6 +13,7 @@ struct front_queries {
     struct query_lists *lists;        /* entries of terms that were */
     struct query_spill *spill;        /* what of them, and of others, is on disk */
     struct front_plans *plans;
+    struct query_copies *copies; /* of reference containers */
     /* Of a kind, by hash: how many are left to workers the next time (above), and how many of those
      * are still to come (below). What two threads do at once may be lost. */
     _Atomic uint16_t passes[KINDS];
@@ -33,6 +34,7 @@ struct front_queries *front_queries_new(const struct front_query_limits *limits)
     queries->blocks = query_blocks_new(limits->vectors_bytes_max);
     queries->lists = query_lists_new(limits->terms_bytes_max);
     queries->plans = front_plans_new(limits->plans_bytes_max);
+    queries->copies = query_copies_new(limits->copies_bytes_max);
     return queries;
 }
 
@@ -45,6 +47,7 @@ void front_queries_free(struct front_queries *queries)
     query_lists_free(queries->lists);
     query_spill_free(queries->spill);
     front_plans_free(queries->plans);
+    query_copies_free(queries->copies);
     memory_free(queries);
 }
 
@@ -83,9 +86,23 @@ void front_queries_was_cold(struct front_queries *queries, uint64_t kind)
     atomic_store_explicit(place, (uint16_t)(passes << 8 | passes), memory_order_relaxed);
 }
 
+void front_queries_was_short(struct front_queries *queries, uint64_t kind)
+{
+    _Atomic uint16_t *place = &queries->passes[kind % KINDS];
+    uint16_t passes = atomic_load_explicit(place, memory_order_relaxed);
+
+    if (passes)
+        atomic_store_explicit(place, (uint16_t)((passes >> 9) << 8), memory_order_relaxed);
+}
+
 struct front_plans *front_queries_plans(const struct front_queries *queries)
 {
     return queries->plans;
+}
+
+struct query_copies *front_queries_copies(const struct front_queries *queries)
+{
+    return queries->copies;
 }
 
 void front_queries_metrics(const struct front_queries *queries,

@@ -5,6 +5,7 @@
 #include "front/fan_out.h"
 #include "front/kit/call.h"
 #include "front/kit/plans.h"
+#include "query/reference/copies.h"
 #include "query/run/blocks.h"
 #include "query/spool/cache.h"
 #include "query/spool/spill.h"
@@ -23,6 +24,7 @@ struct front_query_limits {
     size_t vectors_bytes_max;       /* of vectors that searches walk */
     size_t terms_bytes_max;         /* of entries of terms that they do */
     size_t plans_bytes_max;         /* of compiled queries that are kept */
+    size_t copies_bytes_max;        /* of reference containers that queries join */
 };
 
 struct front_queries *front_queries_new(const struct front_query_limits *limits);
@@ -37,11 +39,14 @@ int64_t front_queries_deadline_ms(const struct front_queries *queries); /* from 
 struct query_spill *front_queries_spill(const struct front_queries *queries); /* borrowed */
 
 /* May a loop try a query of this kind (a hash)? Those that turned out to be for workers are not
- * tried for a while: twice as long each time, but never for good. */
+ * tried for a while: twice as long each time, but never for good, and half as long for each that a
+ * loop has done: what was not in memory once, as all is in the beginning, will be later. */
 bool front_queries_may_try(struct front_queries *queries, uint64_t kind);
 void front_queries_was_cold(struct front_queries *queries, uint64_t kind);
+void front_queries_was_short(struct front_queries *queries, uint64_t kind);
 
-struct front_plans *front_queries_plans(const struct front_queries *queries); /* borrowed */
+struct front_plans *front_queries_plans(const struct front_queries *queries);   /* borrowed */
+struct query_copies *front_queries_copies(const struct front_queries *queries); /* borrowed */
 
 /* What queries have spilled. */
 void front_queries_metrics(const struct front_queries *queries,

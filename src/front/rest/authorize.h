@@ -22,6 +22,7 @@ struct rest_identity {
     uint64_t key_lsn;   /* when that was said: the LSN of its permission */
     bool one_item;      /* of a token: its permission is on an item, under the id that has now */
     uint32_t container; /* of a token: the number of the container it was allowed; 0: none */
+    bool database;      /* of a token: its permission is on the database, and so on all in it */
 };
 
 /* Who asks: fills in call->identity. ERROR_UNAUTHORIZED: no valid signature; ERROR_FORBIDDEN: out

@@ -21,6 +21,7 @@ enum rest_merge { REST_MERGE_LIBRARY, REST_MERGE_CLIENT, REST_MERGE_SERVER };
 struct rest_query_rules {
     enum rest_merge merge;
     bool order_unindexed; /* ORDER BY may sort by paths that have no index */
+    bool by_view;         /* views answer queries on their sources */
 };
 
 /* What scripts may use beyond what their pool says. */

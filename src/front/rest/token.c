@@ -211,6 +211,7 @@ static bool claim_allows(struct rest_call *call, const struct front_claim *claim
         return false;
     if (container)
         call->identity.container = container_info(container)->number;
+    call->identity.database = permitted->resource == REST_DATABASES;
     call->identity.one_item = permitted->resource == REST_ITEMS && permitted->single;
     if (call->operation->access == REST_ACCESS_OWNER)
         return insufficient(call, err, "it needs a read-write key of the account");

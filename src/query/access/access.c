@@ -1,7 +1,6 @@
-/* Choosing. Indexes are compared by how many entries they would have to walk, counted in the first
- * physical partition that is asked and no further than QUERY_ESTIMATE_MAX: exact where it matters,
- * a function of what is committed, and never dear. A point beats everything, an index beats a scan,
- * two single values that are both frequent are intersected.
+/* Choosing. Indexes are compared by how many entries they would have to walk (estimate.c). A point
+ * beats everything, an index beats a scan, values that are all frequent are intersected
+ * (together.c).
  *
  * An order that an index has is taken from it, unless the filter is so selective that sorting what
  * it leaves costs less than walking the order. Objects and arrays have no entries at their own
@@ -11,18 +10,7 @@
 #include <math.h>
 #include <xxhash.h>
 
-struct choosing {
-    const struct query_plan *plan;
-    struct query_spans *spans;
-    const struct item_space *space;
-    struct arena *arena;
-    struct query_filter filter;
-    const struct query_conditions *conditions; /* in the order of the paths' entries */
-    struct query_targets targets;
-    struct query_index_uses uses;
-    bool counted; /* somebody wants to see the counts of all */
-    struct error *err;
-};
+enum { FURTHER_FEW = 1024, FURTHER_MAX = 16384 }; /* entries that are counted, if it must be */
 
 uint32_t query_access_mark(const struct query_access *access)
 {
@@ -30,167 +18,19 @@ uint32_t query_access_mark(const struct query_access *access)
 
     if (access->index)
         hash = XXH3_64bits_withSeed(access->index->prefix.data, access->index->prefix.len, hash);
-    if (access->second)
-        hash = XXH3_64bits_withSeed(access->second->prefix.data, access->second->prefix.len, hash);
+    for (size_t i = 0; i < access->with_count; i++)
+        hash =
+            XXH3_64bits_withSeed(access->with[i]->prefix.data, access->with[i]->prefix.len, hash);
+    if (access->without) /* another name than that of one to be in */
+        hash =
+            XXH3_64bits_withSeed(access->without->prefix.data, access->without->prefix.len, ~hash);
     return (uint32_t)(hash ^ hash >> 32) | 2; /* 0 and 1 mean other things to continuations */
-}
-
-/* --- Counting -------------------------------------------------------------------------------- */
-
-static struct cursor_request cursor_of(const struct choosing *c, const struct query_index_use *use)
-{
-    return (struct cursor_request){.kind = CURSOR_INDEX,
-                                   .path = use->prefix,
-                                   .value_count = use->value_count,
-                                   .kept_count = use->kept_count,
-                                   .descending = use->descending,
-                                   .order = use->order,
-                                   .ranges = use->ranges.list,
-                                   .range_count = use->ranges.count,
-                                   .logical = c->targets.list[0].logical};
-}
-
-static bool first_view(struct choosing *c, struct view **ret_view)
-{
-    size_t first;
-
-    (void)query_spans_overlap(c->spans, c->targets.list[0].range, &first);
-    return query_spans_view(c->spans, first, ret_view, c->err);
-}
-
-/* A range is gathered by walking it again and again, so it had better be short; and a union that
- * leads to half of the items is worth less than a scan. */
-static bool union_serves(struct choosing *c, const struct query_index_use *use, bool *ret_serves)
-{
-    uint64_t items, bytes;
-    struct view *view;
-
-    *ret_serves = false;
-    for (size_t i = 0; i < use->member_count; i++)
-        if (use->members[i].gathered && use->members[i].estimate >= QUERY_ESTIMATE_MAX)
-            return true;
-    if (!first_view(c, &view) ||
-        !view_count(view, c->targets.list[0].logical, &items, &bytes, c->err))
-        return false;
-    *ret_serves = use->estimate >= QUERY_ESTIMATE_MAX
-                      ? items > 2 * QUERY_ESTIMATE_MAX
-                      : 2 * use->estimate <= MAX(items, (uint64_t)2);
-    return true;
-}
-
-static bool use_estimate(struct choosing *c, struct query_index_use *use, uint64_t max);
-
-static bool union_estimate(struct choosing *c, struct query_index_use *use)
-{
-    for (size_t i = 0; i < use->member_count; i++) {
-        struct query_index_use *member = (struct query_index_use *)&use->members[i];
-
-        if (!use_estimate(c, member, QUERY_ESTIMATE_MAX))
-            return false;
-        use->estimate = MIN(use->estimate + member->estimate, (uint64_t)QUERY_ESTIMATE_MAX);
-    }
-    return true;
-}
-
-/* Counts what unions lead to, and drops those that are of no use. */
-static bool unions_weigh(struct choosing *c)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < c->uses.count; i++) {
-        struct query_index_use *use = &c->uses.list[i];
-        bool serves = true;
-
-        if (use->member_count && (!union_estimate(c, use) || !union_serves(c, use, &serves)))
-            return false;
-        if (serves)
-            c->uses.list[kept++] = *use;
-    }
-    c->uses.count = kept;
-    return true;
-}
-
-/* Of items that must have all of several terms, those that the rarest has. */
-static bool terms_estimate(struct choosing *c, struct query_index_use *use, uint64_t max)
-{
-    uint64_t least = QUERY_ESTIMATE_MAX;
-
-    for (size_t i = 0; i < use->terms->count; i++) {
-        struct query_index_use term = *use;
-
-        term.terms = NULL;
-        term.estimate = 0;
-        term.ranges = (struct query_ranges){(struct cursor_range *)&use->terms->ranges[i], 1};
-        if (!use_estimate(c, &term, MIN(max, least)))
-            return false;
-        least = MIN(least, term.estimate);
-    }
-    use->estimate = least;
-    return true;
-}
-
-/* No further than max: more is as good as QUERY_ESTIMATE_MAX to who asks. */
-static bool use_estimate(struct choosing *c, struct query_index_use *use, uint64_t max)
-{
-    CLEANUP(cursor_free) struct cursor *cursor = NULL;
-    struct cursor_request request = cursor_of(c, use);
-    struct cursor_hit hit;
-    struct view *view;
-    bool more = true;
-
-    if (use->terms && use->terms->group_count == 1)
-        return terms_estimate(c, use, max);
-    if (!first_view(c, &view) || !cursor_open(view, &request, &cursor, c->err))
-        return false;
-    while (more && use->estimate < max && cursor_entries(cursor) < 2 * QUERY_ESTIMATE_MAX) {
-        if (!cursor_next(cursor, &hit, &more, c->err))
-            return false;
-        use->estimate += more;
-    }
-    if (more)
-        use->estimate = QUERY_ESTIMATE_MAX;
-    return true;
-}
-
-/* Single values first among equals, then those that settle more of the filter. */
-static bool is_better(const struct query_index_use *a, const struct query_index_use *b)
-{
-    if (a->estimate != b->estimate)
-        return a->estimate < b->estimate;
-    if (a->single != b->single)
-        return a->single;
-    return __builtin_popcountll(a->conjuncts) > __builtin_popcountll(b->conjuncts);
-}
-
-/* What an index that leads may have for the others not to be looked at. */
-enum { FEW_ENTRIES = 64 };
-
-static bool best_find(struct choosing *c, bool count, const struct query_index_use **ret_best)
-{
-    const struct query_index_use *best = NULL;
-    bool leads = c->plan->first_leads && !c->counted;
-
-    for (size_t i = 0; i < c->uses.count; i++) {
-        /* one that has more than the best is out, however many there are */
-        uint64_t max = best && !c->counted ? MIN(best->estimate + 1, (uint64_t)QUERY_ESTIMATE_MAX)
-                                           : QUERY_ESTIMATE_MAX;
-
-        if (count && !c->uses.list[i].member_count && !use_estimate(c, &c->uses.list[i], max))
-            return false;
-        if (!best || is_better(&c->uses.list[i], best))
-            best = &c->uses.list[i];
-        if (count && leads && best->estimate < FEW_ENTRIES)
-            break;
-        leads = false;
-    }
-    *ret_best = best;
-    return true;
 }
 
 /* --- Orders ---------------------------------------------------------------------------------- */
 
 /* Has an item of the targets an array or object at the path? */
-static bool nested_probe(struct choosing *c, const struct document_path *path, bool *ret_some)
+static bool nested_probe(struct query_choosing *c, const struct document_path *path, bool *ret_some)
 {
     CLEANUP(buf_done) struct buf below;
 
@@ -233,7 +73,7 @@ static bool ranges_reach_nested(const struct query_ranges *ranges)
 }
 
 /* The index that gives the order, if there is one and it holds all that belongs in it. */
-static bool order_find(struct choosing *c, const struct query_access_wish *wish,
+static bool order_find(struct query_choosing *c, const struct query_access_wish *wish,
                        struct query_index_use *use, bool *ret_backwards, bool *ret_found)
 {
     struct document_path path, below;
@@ -265,7 +105,7 @@ static void index_take(const struct query_index_use *use, struct query_access *a
 }
 
 /* A container without a partition key has one logical partition. */
-static void target_fixed(struct choosing *c, struct query_access *access)
+static void target_fixed(struct query_choosing *c, struct query_access *access)
 {
     const struct partition_definition *definition = &c->space->definition->key;
     const struct document_value none = document_undefined();
@@ -279,7 +119,7 @@ static void target_fixed(struct choosing *c, struct query_access *access)
 }
 
 /* An id for every logical partition that is asked: no index is needed. */
-static void point_find(struct choosing *c, struct query_access *access)
+static void point_find(struct query_choosing *c, struct query_access *access)
 {
     bool fixed = c->space->definition->key.system_key && c->targets.count == 1 &&
                  c->spans->request->scope.kind == QUERY_SCOPE_CONTAINER &&
@@ -309,8 +149,8 @@ static void point_find(struct choosing *c, struct query_access *access)
 
 /* The value that the items of a logical partition have at a path of the partition key. False: there
  * is none, or the index has none of it. */
-static bool key_ranges(const struct choosing *c, const struct query_target *target, size_t path,
-                       struct query_ranges *ret_ranges)
+static bool key_ranges(const struct query_choosing *c, const struct query_target *target,
+                       size_t path, struct query_ranges *ret_ranges)
 {
     const struct partition_definition *definition = &c->space->definition->key;
     struct slice bytes = target->logical;
@@ -329,7 +169,7 @@ static bool key_ranges(const struct choosing *c, const struct query_target *targ
 
 /* Where a logical partition is read without a better index, the one of its key has its items in
  * order of creation. */
-static void key_index_find(struct choosing *c, struct query_access *access)
+static void key_index_find(struct query_choosing *c, struct query_access *access)
 {
     const struct partition_definition *definition = &c->space->definition->key;
 
@@ -357,7 +197,7 @@ static void key_index_find(struct choosing *c, struct query_access *access)
 }
 
 /* Of an index on the partition key, each logical partition wants its own value alone. */
-static void targets_value(struct choosing *c, struct query_access *access)
+static void targets_value(struct query_choosing *c, struct query_access *access)
 {
     const struct partition_definition *definition = &c->space->definition->key;
     struct query_target *list;
@@ -378,29 +218,13 @@ static void targets_value(struct choosing *c, struct query_access *access)
 }
 
 /* Does the index say no more than the targets do? */
-static bool is_idle(const struct choosing *c, const struct query_index_use *use)
+static bool is_idle(const struct query_choosing *c, const struct query_index_use *use)
 {
     return c->targets.list[0].logical.len && !(use->conjuncts & ~c->targets.conjuncts);
 }
 
-static const struct query_index_use *second_find(const struct choosing *c,
-                                                 const struct query_index_use *first)
-{
-    const struct query_index_use *second = NULL;
-
-    if (!first->single || first->estimate < QUERY_ESTIMATE_MAX)
-        return NULL;
-    for (size_t i = 0; i < c->uses.count; i++) {
-        const struct query_index_use *use = &c->uses.list[i];
-
-        if (use != first && use->single && (!second || is_better(use, second)))
-            second = use;
-    }
-    return second;
-}
-
 /* All values of a path, if its index holds them all: none of them is an array or object. */
-static bool cover_find(struct choosing *c, const struct document_path *path,
+static bool cover_find(struct query_choosing *c, const struct document_path *path,
                        struct query_access *access)
 {
     struct document_path below = *path;
@@ -426,7 +250,7 @@ static bool cover_find(struct choosing *c, const struct document_path *path,
     return true;
 }
 
-static bool choose_unordered(struct choosing *c, const struct query_access_wish *wish,
+static bool choose_unordered(struct query_choosing *c, const struct query_access_wish *wish,
                              struct query_access *access)
 {
     const struct query_index_use *best;
@@ -435,11 +259,11 @@ static bool choose_unordered(struct choosing *c, const struct query_access_wish 
         point_find(c, access);
     if (access->kind == QUERY_ACCESS_POINT)
         return true;
-    if (!best_find(c, c->uses.count > 1, &best))
+    if (!query_best_find(c, c->uses.count > 1, &best))
         return false;
     if (best && (wish->number_order || !is_idle(c, best))) {
         index_take(best, access);
-        access->second = second_find(c, best);
+        query_others_take(c, wish, access);
     } else if (wish->number_order) {
         key_index_find(c, access);
     }
@@ -448,7 +272,7 @@ static bool choose_unordered(struct choosing *c, const struct query_access_wish 
 
 /* Does the filter say more than the index of the order knows? Otherwise there is nothing to weigh.
  */
-static bool others_help(const struct choosing *c, const struct query_index_use *use)
+static bool others_help(const struct query_choosing *c, const struct query_index_use *use)
 {
     for (size_t i = 0; i < c->uses.count; i++)
         if (c->uses.list[i].conjuncts & ~use->conjuncts)
@@ -456,7 +280,7 @@ static bool others_help(const struct choosing *c, const struct query_index_use *
     return false;
 }
 
-static bool choose_ordered(struct choosing *c, const struct query_access_wish *wish,
+static bool choose_ordered(struct query_choosing *c, const struct query_access_wish *wish,
                            struct query_access *access)
 {
     struct query_index_use *use = ARENA_NEW(c->arena, struct query_index_use);
@@ -467,8 +291,11 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
         point_find(c, access);
     if (access->kind == QUERY_ACCESS_POINT)
         return true;
-    if (!order_find(c, wish, use, &backwards, &found) ||
-        !best_find(c, found ? others_help(c, use) : c->uses.count > 1, &best))
+    if (!order_find(c, wish, use, &backwards, &found))
+        return false;
+    if (found) /* many entries are as good as very many */
+        c->further = QUERY_ESTIMATE_MAX;
+    if (!query_best_find(c, found ? others_help(c, use) : c->uses.count > 1, &best))
         return false;
     if (found &&
         !(best && best->estimate < QUERY_ESTIMATE_MAX && (best->conjuncts & ~use->conjuncts))) {
@@ -479,13 +306,13 @@ static bool choose_ordered(struct choosing *c, const struct query_access_wish *w
     }
     if (best) {
         index_take(best, access);
-        access->second = second_find(c, best);
+        query_others_take(c, wish, access);
     }
     return true;
 }
 
 /* The same choice as the page before. */
-static bool choose_again(struct choosing *c, const struct query_access_wish *wish,
+static bool choose_again(struct query_choosing *c, const struct query_access_wish *wish,
                          struct query_access *access)
 {
     uint32_t mark = wish->mark;
@@ -515,12 +342,16 @@ static bool choose_again(struct choosing *c, const struct query_access_wish *wis
         }
     }
     for (size_t i = 0; i < c->uses.count; i++) {
-        for (size_t j = 0; j <= c->uses.count; j++) {
+        for (size_t j = 0; j <= c->uses.count + 1; j++) {
             again = *access;
             index_take(&c->uses.list[i], &again);
-            again.second = j < c->uses.count ? &c->uses.list[j] : NULL;
-            if (again.second && (!again.second->single || !again.index->single))
-                continue;
+            if (j < c->uses.count) {
+                if (!c->uses.list[j].single || !query_use_is_numbered(again.index))
+                    continue;
+                again.with[again.with_count++] = &c->uses.list[j];
+            } else if (j == c->uses.count) {
+                query_settle_find(c, &again);
+            }
             if (query_access_mark(&again) == mark) {
                 *access = again;
                 return true;
@@ -532,7 +363,7 @@ static bool choose_again(struct choosing *c, const struct query_access_wish *wis
                      "again from its beginning");
 }
 
-static void missing_find(struct choosing *c, struct query_access *access)
+static void missing_find(struct query_choosing *c, struct query_access *access)
 {
     struct query_condition *missing =
         ARENA_ARRAY(c->arena, struct query_condition, c->conditions->count + 1);
@@ -559,7 +390,7 @@ static bool is_value(const struct query_condition *condition)
 }
 
 /* Two conditions or more that only a composite index would answer together. */
-static void together_find(struct choosing *c, struct query_access *access)
+static void together_find(struct query_choosing *c, struct query_access *access)
 {
     const struct query_condition **list =
         ARENA_ARRAY(c->arena, const struct query_condition *, INDEX_COMPOSITE_PATHS_MAX + 1);
@@ -585,7 +416,7 @@ static void together_find(struct choosing *c, struct query_access *access)
     access->together_count = count;
 }
 
-static void advice_find(struct choosing *c, struct query_access *access)
+static void advice_find(struct query_choosing *c, struct query_access *access)
 {
     struct document_path *path = ARENA_NEW(c->arena, struct document_path);
     bool elements;
@@ -599,23 +430,24 @@ static void advice_find(struct choosing *c, struct query_access *access)
 }
 
 /* Without joins a filter need not be evaluated where targets and indexes say all of it. */
-static bool is_exact(const struct choosing *c, const struct query_access *access)
+static bool is_exact(const struct query_choosing *c, const struct query_access *access)
 {
-    uint64_t known = c->targets.conjuncts | c->conditions->settled;
-    size_t count = c->conditions->conjunct_count;
-    uint64_t all = count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+    uint64_t known = c->targets.conjuncts | c->conditions->settled, all = query_conjuncts_all(c);
 
     if (c->plan->query.source_count || !c->conditions->all)
         return false;
     if (access->index && access->index->exact)
         known |= access->index->conjuncts;
-    if (access->second && access->second->exact)
-        known |= access->second->conjuncts;
+    for (size_t i = 0; i < access->with_count; i++)
+        if (access->with[i]->exact)
+            known |= access->with[i]->conjuncts;
+    if (access->without)
+        known |= access->without->conjuncts;
     return (known & all) == all;
 }
 
 /* For explanations: what the choice did not need to know. */
-static bool index_count(struct choosing *c, struct query_access *access)
+static bool index_count(struct query_choosing *c, struct query_access *access)
 {
     struct query_index_use *use;
 
@@ -624,11 +456,11 @@ static bool index_count(struct choosing *c, struct query_access *access)
     use = ARENA_NEW(c->arena, struct query_index_use);
     *use = *access->index;
     access->index = use;
-    return use_estimate(c, use, QUERY_ESTIMATE_MAX);
+    return query_use_estimate(c, use, QUERY_ESTIMATE_MAX);
 }
 
 /* What a hint leaves: nothing for a scan, of an index what it offers, or all of it. */
-static void hint_apply(struct choosing *c)
+static void hint_apply(struct query_choosing *c)
 {
     const struct query_hint *hint = &c->spans->request->hint;
     struct query_index_use whole;
@@ -649,12 +481,16 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
                          const struct query_access_wish *wish, struct arena *arena,
                          struct query_access *ret_access, struct error *err)
 {
-    struct choosing c = {.plan = plan,
-                         .spans = spans,
-                         .space = spans->request->space,
-                         .arena = arena,
-                         .counted = wish->counted,
-                         .err = err};
+    struct query_choosing c = {
+        .plan = plan,
+        .spans = spans,
+        .space = spans->request->space,
+        .arena = arena,
+        .counted = wish->counted,
+        .further = wish->rows
+                       ? MIN(MAX(4 * wish->rows, (uint64_t)FURTHER_FEW), (uint64_t)FURTHER_MAX)
+                       : FURTHER_MAX,
+        .err = err};
     struct query_filter *filter = &c.filter;
     struct query_access access = {.kind = QUERY_ACCESS_SCAN};
     bool never;
@@ -667,6 +503,7 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
                                                 ? spans->request->hint.name
                                                 : SLICE_NONE,
                                     .arrays_shown = wish->counted,
+                                    .context = wish->context,
                                     .within = wish->within > 0 ? wish->within : INFINITY,
                                     .bounds = spans->request->hint.bounds};
     c.conditions = query_filter_in(filter, query_paths_order(c.space));
@@ -699,7 +536,7 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         *err = filter->error;
         return false;
     }
-    if (!wish->resumed && !unions_weigh(&c))
+    if (!wish->resumed && !query_unions_weigh(&c))
         return false;
     if (wish->resumed ? !choose_again(&c, wish, &access)
         : wish->order ? !choose_ordered(&c, wish, &access)

@@ -2,8 +2,8 @@
  * indexing policy and cheap counts; what is chosen changes the cost, never the rows.
  *
  * Where to look is a list of targets: the whole container, one logical partition, the points and
- * ranges a filter names. How is a scan, one index, the entries common to two, or the items that any
- * of several has. */
+ * ranges a filter names. How is a scan, one index, the entries common to several, without those of
+ * another, or the items that any of several has. */
 #pragma once
 
 #include "query/access/conditions.h"
@@ -97,13 +97,15 @@ struct query_index_use {
     bool exact;         /* what its conjuncts say is true for every entry */
     uint64_t conjuncts; /* of the filter */
     struct slice name;  /* for people: /a/? or (/a ASC, /b DESC) */
-    uint64_t estimate;  /* entries in the first span, counted up to QUERY_ESTIMATE_MAX */
+    uint64_t estimate; /* entries in the first span, counted up to QUERY_ESTIMATE_MAX; where that is
+                          not enough to choose by, further */
 
     /* Of a definition that has all values of its paths (definitions.c); NULL: of another. Values
      * that are given for its first parts are in the prefix. */
     const struct index_definition *definition;
     bool within;                       /* no more of a region than query_access_wish.within */
     bool repeats;                      /* an item may have several entries: its first counts */
+    const struct document_path *place; /* where its only figure is; NULL: there may be several */
     const struct query_ranges *bounds; /* of each part, as bytes of rising values; none: all */
     size_t bound_count;
     const struct query_nearest *nearest; /* of an index of vectors; NULL: of another */
@@ -113,7 +115,13 @@ struct query_index_use {
 
 enum { QUERY_ARRAYS_DEPTH_MAX = 63 };
 
-enum { QUERY_ESTIMATE_MAX = 256, QUERY_TARGETS_MAX = 1024, QUERY_UNION_MAX = 64 };
+enum {
+    QUERY_ESTIMATE_MAX = 256,
+    QUERY_TARGETS_MAX = 1024,
+    QUERY_UNION_MAX = 64,
+    QUERY_WITH_MAX = 4,        /* that an index is intersected with */
+    QUERY_GATHERED_MAX = 1024, /* entries of a range that are put in order at once */
+};
 
 enum query_access_kind {
     QUERY_ACCESS_NOTHING, /* the filter is never true */
@@ -129,7 +137,11 @@ struct query_access {
     const struct document_value *ids; /* of a point: each of them */
     size_t id_count;
     const struct query_index_use *index;
-    const struct query_index_use *second; /* entries must be in both; NULL: in the first */
+    const struct query_index_use *with[QUERY_WITH_MAX]; /* entries must be in these too; each is
+                                                           single, as the index is or the members
+                                                           of the union */
+    size_t with_count;
+    const struct query_index_use *without; /* and not in this, which is single too; or NULL */
     bool backwards;
     bool ordered;  /* hits come in the order of the plan */
     bool exact;    /* the filter is true for all hits: it need not be looked at */
@@ -159,10 +171,13 @@ struct query_access_wish {
     bool order_sorted;                 /* not from an index */
     bool order;                        /* the plan's order is wanted, if it can be had */
     bool number_order; /* unordered: creation order is wanted where it costs little */
+    bool counts;       /* nothing is wanted of items but how many the filter is true for */
+    uint64_t rows;     /* about how many items will be asked for; 0: all there are */
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
     double within; /* of what the plan's order by distance asks for, as far as this; 0: all */
     bool counted;  /* entries are counted in advance even where there is nothing to choose */
+    struct query_context *context; /* that the filter will be evaluated in: it keeps shapes */
 };
 
 /* In the arena. ERROR_BAD_REQUEST: the access that the continuation goes by is no longer there. */

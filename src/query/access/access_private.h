@@ -35,13 +35,14 @@ struct query_filter {
     struct query_spans *spans;
     const struct query_targets *targets;
     struct query_through *through; /* those that somebody has asked for */
-    const uint64_t *arrays;     /* INDEX_PARTS_MAX for each definition besides; NULL: not looked */
-    bool arrays_shown;          /* somebody wants to know of them, whether it matters or not */
-    struct slice hint;          /* no other index than this one; data NULL: any */
-    double within;              /* of a region that the plan is ordered by, no more than this */
-    struct cursor_range bounds; /* of its entries, those that are wanted; data NULL: all */
-    uint64_t work;              /* that looking for indexes took, in units of evaluation */
-    bool failed;                /* looking failed: */
+    const uint64_t *arrays; /* INDEX_PARTS_MAX for each definition besides; NULL: not looked */
+    bool arrays_shown;      /* somebody wants to know of them, whether it matters or not */
+    struct slice hint;      /* no other index than this one; data NULL: any */
+    struct query_context *context; /* that it will be evaluated in */
+    double within;                 /* of a region that the plan is ordered by, no more than this */
+    struct cursor_range bounds;    /* of its entries, those that are wanted; data NULL: all */
+    uint64_t work;                 /* that looking for indexes took, in units of evaluation */
+    bool failed;                   /* looking failed: */
     struct error error;
 };
 
@@ -66,6 +67,9 @@ NODISCARD bool query_region_ranges(const struct query_region *region,
 /* What spatial indexes offer. */
 void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,
                              struct query_index_uses *uses);
+
+/* Has the item, for which such an index has an entry, one figure there that is a point? */
+bool query_spatial_is_point(const struct query_index_use *use, struct slice document);
 
 /* What full-text indexes offer. */
 void query_text_uses_find(const struct item_space *space, struct query_filter *filter,
@@ -92,3 +96,49 @@ bool query_index_for_order(const struct query_plan *plan, const struct item_spac
 const struct index_composite *query_composite_for_order(const struct query_plan *plan,
                                                         const struct item_space *space,
                                                         struct arena *arena, bool *ret_backwards);
+
+/* --- Choosing --------------------------------------------------------------------------------- */
+
+struct query_choosing {
+    const struct query_plan *plan;
+    struct query_spans *spans;
+    const struct item_space *space;
+    struct arena *arena;
+    struct query_filter filter;
+    const struct query_conditions *conditions; /* in the order of the paths' entries */
+    struct query_targets targets;
+    struct query_index_uses uses;
+    bool counted;     /* somebody wants to see the counts of all */
+    uint64_t further; /* how far entries are counted at most */
+    struct error *err;
+};
+
+/* Counts what unions lead to, and drops those that are of no use. */
+NODISCARD bool query_unions_weigh(struct query_choosing *c);
+
+/* Counts the entries in the first span, no further than max: more is as good as max, or
+ * QUERY_ESTIMATE_MAX. */
+NODISCARD bool query_use_estimate(struct query_choosing *c, struct query_index_use *use,
+                                  uint64_t max);
+
+/* Of two whose entries were counted. */
+bool query_use_is_better(const struct query_index_use *a, const struct query_index_use *b);
+
+/* Do its entries come by routing key and number? Those of one value do, and so do unions of such.
+ */
+bool query_use_is_numbered(const struct query_index_use *use);
+
+/* The best of the uses, counted if that is asked; NULL: there are none. */
+NODISCARD bool query_best_find(struct query_choosing *c, bool count,
+                               const struct query_index_use **ret_best);
+
+/* A bit for each conjunct of the filter. */
+uint64_t query_conjuncts_all(const struct query_choosing *c);
+
+/* What else it takes to settle the filter by indexes alone, in the order they are offered, so that
+ * a continuation finds the same. Nothing, if all of them together do not. */
+void query_settle_find(const struct query_choosing *c, struct query_access *access);
+
+/* What is looked up besides the index of the access. */
+void query_others_take(const struct query_choosing *c, const struct query_access_wish *wish,
+                       struct query_access *access);

@@ -69,6 +69,13 @@ static void conjunct_add(struct query_conditions *found, const struct query_impl
         if (!condition.nested)
             condition_add(found, &condition, arena);
         return;
+    case QUERY_IMPLIED_ABSENT:
+        if (!whole || !implied->exact)
+            return;
+        condition = implied->condition;
+        condition.conjuncts = bit;
+        found->absents[found->absent_count++] = condition;
+        return;
     case QUERY_IMPLIED_ANY:
         if (found->alternative_count < QUERY_CONJUNCTS_MAX && whole)
             found->alternatives[found->alternative_count++] =
@@ -106,6 +113,7 @@ static struct query_conditions conditions_find(const struct query_plan *plan,
         return found;
     found.list = ARENA_ARRAY(arena, struct query_condition, 2 * QUERY_CONJUNCTS_MAX);
     found.parts = found.list + QUERY_CONJUNCTS_MAX;
+    found.absents = ARENA_ARRAY(arena, struct query_condition, found.conjunct_count + 1);
     found.alternatives = ARENA_ARRAY(arena, struct query_alternative, QUERY_CONJUNCTS_MAX);
     for (size_t i = 0; i < found.conjunct_count; i++)
         conjunct_add(&found, query_conjunct(&found, i), i, true, arena);

@@ -23,6 +23,8 @@ struct query_conditions {
     size_t count;
     struct query_alternative *alternatives;
     size_t alternative_count;
+    struct query_condition *absents; /* of which an item has no value in the ranges */
+    size_t absent_count;
     size_t conjunct_count;
     uint64_t settled;                    /* conjuncts that are constant and true */
     bool all;                            /* every part of the filter is among the conjuncts */

@@ -99,8 +99,8 @@ struct query_cover query_cover_find(const struct query_plan *plan, struct arena 
 bool query_cover_holds(const struct query_cover *cover, const struct query_plan *plan,
                        const struct query_access *access, const struct item_space *space)
 {
-    return cover->possible && access->kind == QUERY_ACCESS_INDEX && !access->second &&
-           !access->index->member_count && access->index->value_count == 1 &&
+    return cover->possible && access->kind == QUERY_ACCESS_INDEX && !access->with_count &&
+           !access->without && !access->index->member_count && access->index->value_count == 1 &&
            slice_equal(access->index->prefix, cover->prefix) &&
            (!plan->query.filter || access->exact) && space->definition->default_ttl == 0;
 }

@@ -288,7 +288,7 @@ static struct pins pins_of(struct search *search, const struct query_implied *im
 {
     struct pins pins;
 
-    if (!implied || implied->kind == QUERY_IMPLIED_ALWAYS)
+    if (!implied || implied->kind == QUERY_IMPLIED_ALWAYS || implied->kind == QUERY_IMPLIED_ABSENT)
         return pins_any(search);
     switch (implied->kind) {
     case QUERY_IMPLIED_CONDITION:
@@ -320,6 +320,7 @@ bool query_pins_settle(const struct query_implied *conjunct,
     case QUERY_IMPLIED_ALWAYS:
         return true;
     case QUERY_IMPLIED_NEVER:
+    case QUERY_IMPLIED_ABSENT:
         return false;
     case QUERY_IMPLIED_CONDITION:
         return conjunct->condition.points_exact &&

@@ -25,6 +25,8 @@ static void cost_sum(struct cost_query *total, const struct cost_query *cost)
     total->loaded_bytes += cost->loaded_bytes;
     total->output_bytes += cost->output_bytes;
     total->function_bytes += cost->function_bytes;
+    total->joined_items += cost->joined_items;
+    total->joined_bytes += cost->joined_bytes;
     total->work += cost->work;
     total->strong = cost->strong;
 }

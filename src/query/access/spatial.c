@@ -5,8 +5,9 @@
  * (query_entry_is_first). Cells say roughly where something is: the filter is always evaluated. */
 #include "query/access/access_private.h"
 
+#include "document/bson.h"
 #include "index/policy.h"
-#include "search/shape.h"
+#include "query/value/shapes.h"
 
 enum {
     REGIONS_MAX = 2, /* of a filter that are looked at: a figure may take milliseconds to cover */
@@ -38,22 +39,25 @@ bool query_region_ranges(const struct query_region *region, const struct index_s
                          struct query_ranges *ret_ranges)
 {
     struct arena *arena = filter->arena;
-    CLEANUP(search_shape_free) struct search_shape *shape = NULL;
     struct search_cell_range *cells =
         ARENA_ARRAY(arena, struct search_cell_range, SEARCH_RANGES_MAX);
+    const struct search_reason *reason;
     struct cursor_range *list;
-    struct search_figure figure;
-    struct search_reason reason;
+    struct search_shape *shape;
     size_t count;
 
-    if ((region->figure->type != DOCUMENT_OBJECT &&
-         !(region->rules.every_type && region->figure->type == DOCUMENT_ARRAY)) ||
-        !search_figure_read(region->figure, &region->rules, arena, &figure, &reason))
+    if (region->figure->type != DOCUMENT_OBJECT &&
+        !(region->rules.every_type && region->figure->type == DOCUMENT_ARRAY))
         return false;
-    filter->work += REGION_WORK + POSITION_WORK * figure.position_count;
-    shape = search_shape_new(&figure, &reason);
+    /* the filter asks the same shape, and finds it there */
+    if (!query_shape_get(filter->context, region->figure, &region->rules, &shape, &reason,
+                         &filter->error)) {
+        filter->failed = true;
+        return false;
+    }
     if (!shape)
         return false;
+    filter->work += REGION_WORK + POSITION_WORK * search_shape_positions(shape);
     count = search_shape_near(
         shape, &spatial->grid,
         region->ordered ? MIN(region->distance, filter->within) : region->distance, cells);
@@ -69,6 +73,30 @@ bool query_region_ranges(const struct query_region *region, const struct index_s
     }
     *ret_ranges = query_ranges_union(list, count, arena);
     return true;
+}
+
+/* A path that leads to one value of an item; NULL: it goes through arrays. */
+static const struct document_path *one_place(const struct document_path *path, struct arena *arena)
+{
+    struct document_path *copy = ARENA_NEW(arena, struct document_path);
+
+    for (size_t i = 0; i < path->count; i++)
+        if (path->segments[i].kind != DOCUMENT_SEGMENT_PROPERTY)
+            return NULL;
+    *copy = *path;
+    return copy;
+}
+
+/* A point is in one cell, so that there is nothing to compare its entry with. Most figures are
+ * points, and finding the cells of one again costs more than asking whether it is where it should
+ * be. */
+bool query_spatial_is_point(const struct query_index_use *use, struct slice document)
+{
+    struct document_value figure, type;
+
+    return use->place && document_path_find(use->place, document, &figure) &&
+           figure.type == DOCUMENT_OBJECT && document_find(figure.document, SLICE("type"), &type) &&
+           type.type == DOCUMENT_STRING && slice_equal(type.text, SLICE("Point"));
 }
 
 void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,
@@ -102,5 +130,6 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
             (struct slice[]){SLICE("cells of "), query_path_name(&part->path, filter->arena)}, 2);
         use->definition = definition;
         use->repeats = true;
+        use->place = one_place(&part->path, filter->arena);
     }
 }

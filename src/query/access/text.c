@@ -333,7 +333,7 @@ const struct query_index_use *query_scores_use(const struct query_plan *plan,
     bool scans = access->kind == QUERY_ACCESS_SCAN, elements;
 
     if (!call || plan->query.distinct || plan->query.source_count || rows > SCORED_MAX || !rows ||
-        access->target_count != 1 || access->second || space->definition->default_ttl ||
+        access->target_count != 1 || access->with_count || space->definition->default_ttl ||
         !(scans || (access->kind == QUERY_ACCESS_INDEX && access->index->terms)))
         return NULL;
     scoring = ARENA_NEW(arena, struct query_scoring);

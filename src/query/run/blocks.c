@@ -1,6 +1,7 @@
 /* A list, newest first, under one lock, which is held for a few steps: there are as many blocks as
  * partitions that are searched. A block in the making reserves what it grows by; where that is more
- * than all may have, the oldest make way.
+ * than all may have, the oldest of the account that has most make way. An account that has most,
+ * and nothing to give up, gets no more: small ones are not pushed out by one that is large.
  *
  * While a graph is built of a block, one of before of the same index that has a graph stays and
  * serves, with its changes; where there is not room for both it goes, and the block is gone through
@@ -31,9 +32,17 @@ enum {
 
 enum graph_state { GRAPH_NONE, GRAPH_WAITING, GRAPH_BUILDING, GRAPH_READY };
 
+/* An account that has, or had, blocks. There are as many as accounts that ever searched. */
+struct holder {
+    const void *account;
+    size_t bytes, listed; /* of its blocks, those that are in use or in the making included */
+    struct holder *next;
+};
+
 struct query_block {
     atomic_uint refs;
     struct query_blocks *blocks;
+    struct holder *holder;
     struct query_block_key key; /* prefix owned */
     bool listed;
     struct query_block *newer, *older;
@@ -58,11 +67,13 @@ struct query_blocks {
     struct mutex lock;
     size_t bytes_max, bytes, count;
     struct query_block *newest, *oldest;
+    struct holder *holders; /* owned */
 
     struct thread builder;
     struct condition work; /* for it */
     bool building, stopping;
     uint64_t built_total;
+    uintptr_t built_account; /* whose turn was last */
 };
 
 static void builder_run(void *context);
@@ -89,12 +100,28 @@ static void block_free(struct query_block *block)
     memory_free(block);
 }
 
+/* With the lock: what it holds is more, or less. */
+static void bytes_add(struct query_block *block, size_t bytes)
+{
+    block->bytes += bytes;
+    block->holder->bytes += bytes;
+    block->blocks->bytes += bytes;
+}
+
+static void bytes_take(struct query_block *block, size_t bytes)
+{
+    block->bytes -= bytes;
+    block->holder->bytes -= bytes;
+    block->blocks->bytes -= bytes;
+}
+
 static void block_unlink(struct query_blocks *blocks, struct query_block *block)
 {
     *(block->newer ? &block->newer->older : &blocks->newest) = block->older;
     *(block->older ? &block->older->newer : &blocks->oldest) = block->newer;
     block->newer = block->older = NULL;
     block->listed = false;
+    block->holder->listed--;
     blocks->count--;
 }
 
@@ -104,6 +131,7 @@ static void block_link(struct query_blocks *blocks, struct query_block *block)
     *(blocks->newest ? &blocks->newest->newer : &blocks->oldest) = block;
     blocks->newest = block;
     block->listed = true;
+    block->holder->listed++;
     blocks->count++;
 }
 
@@ -115,7 +143,7 @@ static void block_drop(struct query_blocks *blocks, struct query_block *block,
     block_unlink(blocks, block);
     if (atomic_fetch_sub(&block->refs, 1) != 1)
         return;
-    blocks->bytes -= block->bytes;
+    bytes_take(block, block->bytes);
     block->older = *freed;
     *freed = block;
 }
@@ -149,6 +177,10 @@ void query_blocks_free(struct query_blocks *blocks)
         block_drop(blocks, blocks->newest, &freed);
     freed_free(freed);
     assert(!blocks->bytes);
+    for (struct holder *holder = blocks->holders, *next; holder; holder = next) {
+        next = holder->next;
+        memory_free(holder);
+    }
     condition_done(&blocks->work);
     mutex_done(&blocks->lock);
     memory_free(blocks);
@@ -242,7 +274,7 @@ void query_block_unref(struct query_block *block)
     WITH_LOCK (&blocks->lock) {
         last = atomic_fetch_sub(&block->refs, 1) == 1;
         if (last)
-            blocks->bytes -= block->bytes;
+            bytes_take(block, block->bytes);
     }
     if (last)
         block_free(block);
@@ -269,6 +301,20 @@ uint64_t query_block_lsn(const struct query_block *block)
 
 /* --- Making ---------------------------------------------------------------------------------- */
 
+/* With the lock. */
+static struct holder *holder_of(struct query_blocks *blocks, const void *account)
+{
+    struct holder *holder = blocks->holders;
+
+    while (holder && holder->account != account)
+        holder = holder->next;
+    if (holder)
+        return holder;
+    holder = MEMORY_NEW(struct holder);
+    *holder = (struct holder){.account = account, .next = blocks->holders};
+    return blocks->holders = holder;
+}
+
 struct query_block *query_block_begin(struct query_blocks *blocks,
                                       const struct query_block_key *key)
 {
@@ -284,19 +330,47 @@ struct query_block *query_block_begin(struct query_blocks *blocks,
     block->blocks = blocks;
     block->key = *key;
     block->key.prefix = slice_of(prefix, key->prefix.len);
+    WITH_LOCK (&blocks->lock)
+        block->holder = holder_of(blocks, key->account);
     return block;
 }
 
-/* With the lock: the oldest make way for so many bytes. */
-static void make_way(struct query_blocks *blocks, const struct query_block *but, size_t bytes,
+static size_t bytes_of(const struct holder *holder)
+{
+    return holder->bytes;
+}
+
+static size_t blocks_of(const struct holder *holder)
+{
+    return holder->listed;
+}
+
+/* With the lock: the oldest block, but one, of the account that has most. NULL: that is the account
+ * of this one, which has no other. */
+static struct query_block *victim_find(struct query_blocks *blocks, const struct query_block *but,
+                                       size_t (*measure)(const struct holder *))
+{
+    const struct holder *most = but->holder;
+
+    for (const struct holder *holder = blocks->holders; holder; holder = holder->next)
+        if (holder->listed && measure(holder) > measure(most))
+            most = holder;
+    for (struct query_block *at = blocks->oldest; at; at = at->newer)
+        if (at != but && at->holder == most)
+            return at;
+    return NULL;
+}
+
+/* With the lock: others make way for so many bytes more of a block, which count for its account
+ * already. */
+static void make_way(struct query_blocks *blocks, const struct query_block *but,
                      struct query_block **freed)
 {
-    for (struct query_block *at = blocks->oldest, *next;
-         at && blocks->bytes + bytes > blocks->bytes_max; at = next) {
-        next = at->newer;
-        if (at != but)
-            block_drop(blocks, at, freed);
-    }
+    struct query_block *victim;
+
+    while (blocks->bytes > blocks->bytes_max &&
+           (victim = victim_find(blocks, but, bytes_of)) != NULL)
+        block_drop(blocks, victim, freed);
 }
 
 /* Room for so many bytes more, of all. */
@@ -307,12 +381,11 @@ static bool reserve(struct query_block *block, size_t bytes)
     bool there = false;
 
     WITH_LOCK (&blocks->lock) {
-        make_way(blocks, block, bytes, &freed);
-        there = blocks->bytes + bytes <= blocks->bytes_max;
-        if (there) {
-            blocks->bytes += bytes;
-            block->bytes += bytes;
-        }
+        bytes_add(block, bytes);
+        make_way(blocks, block, &freed);
+        there = blocks->bytes <= blocks->bytes_max;
+        if (!there)
+            bytes_take(block, bytes);
     }
     freed_free(freed);
     return there;
@@ -377,10 +450,8 @@ static void block_fit(struct query_blocks *blocks, struct query_block *block)
         block->keys = memory_realloc(block->keys, MAX(block->keys_len, (size_t)1));
         block->capacity = block->count;
         block->keys_capacity = block->keys_len;
-        WITH_LOCK (&blocks->lock) {
-            block->bytes -= spare;
-            blocks->bytes -= spare;
-        }
+        WITH_LOCK (&blocks->lock)
+            bytes_take(block, spare);
     }
 }
 
@@ -419,8 +490,11 @@ void query_blocks_put(struct query_blocks *blocks, struct query_block *block)
             block->count < INT32_MAX && block->value_len > index_vector_size(&block->key.index))
             block->state = GRAPH_WAITING;
         older_drop(blocks, block, &freed);
-        while (blocks->count >= BLOCKS_MAX)
-            block_drop(blocks, blocks->oldest, &freed);
+        while (blocks->count >= BLOCKS_MAX) {
+            struct query_block *victim = victim_find(blocks, block, blocks_of);
+
+            block_drop(blocks, victim ? victim : blocks->oldest, &freed);
+        }
         atomic_fetch_add(&block->refs, 1);
         block_link(blocks, block);
         block->used_ms = clock_monotonic_ms();
@@ -450,9 +524,8 @@ static void block_grown(void *self, size_t bytes)
     struct query_blocks *blocks = block->blocks;
 
     WITH_LOCK (&blocks->lock) {
-        make_way(blocks, block, bytes, &freed);
-        blocks->bytes += bytes;
-        block->bytes += bytes;
+        bytes_add(block, bytes);
+        make_way(blocks, block, &freed);
     }
     freed_free(freed);
 }
@@ -491,16 +564,28 @@ void query_blocks_tidy(struct query_blocks *blocks, int64_t now_ms)
     freed_free(freed);
 }
 
-/* With the lock: the next to be built, referenced; NULL: none is waiting. */
+/* With the lock: the next to be built, referenced; NULL: none is waiting. The newest of the account
+ * whose turn it is: accounts take turns in the order of their addresses, which is as good as any.
+ */
 static struct query_block *waiting_take(struct query_blocks *blocks)
 {
-    for (struct query_block *block = blocks->newest; block; block = block->older)
-        if (block->state == GRAPH_WAITING) {
-            block->state = GRAPH_BUILDING;
-            atomic_fetch_add(&block->refs, 1);
-            return block;
-        }
-    return NULL;
+    struct query_block *next = NULL;
+    uintptr_t least = 0;
+
+    for (struct query_block *block = blocks->newest; block; block = block->older) {
+        uintptr_t away = (uintptr_t)block->key.account - blocks->built_account - 1; /* wraps */
+
+        if (block->state != GRAPH_WAITING || (next && away >= least))
+            continue;
+        next = block;
+        least = away;
+    }
+    if (next) {
+        next->state = GRAPH_BUILDING;
+        blocks->built_account = (uintptr_t)next->key.account;
+        atomic_fetch_add(&next->refs, 1);
+    }
+    return next;
 }
 
 /* Is it still wanted? */
@@ -547,10 +632,8 @@ static void graph_build(struct query_blocks *blocks, struct query_block *block)
     WITH_LOCK (&blocks->lock) {
         block->state = whole ? GRAPH_READY : GRAPH_NONE;
         blocks->built_total += whole;
-        if (!whole && reserved) {
-            block->bytes -= bytes;
-            blocks->bytes -= bytes;
-        }
+        if (!whole && reserved)
+            bytes_take(block, bytes);
         if (whole)
             older_drop(blocks, block, &freed);
     }

@@ -10,8 +10,10 @@
  * the lowest priority, and goes with it. Until it is there, and where it is of no use, the block is
  * gone through.
  *
- * Bounded in bytes, graphs and changes included; the one that was used longest ago goes first, and
- * any that was not used for a while. For any number of threads. */
+ * Bounded in bytes, graphs and changes included. Where there is no room the account that has most
+ * makes way, with what it used longest ago, so that one with many containers pushes out nobody but
+ * itself; graphs are built for one account after the other. What was not used for a while goes. For
+ * any number of threads. */
 #pragma once
 
 #include "index/definition.h"
@@ -33,6 +35,7 @@ struct query_block_key {
     int32_t default_ttl; /* of the container: it says which items are over */
     struct index_vector index;
     struct slice prefix; /* of the entries */
+    const void *account; /* whose it is; only compared */
 };
 
 /* A block of it that is not younger, for query_block_unref; NULL: there is none. *ret_renew: it has

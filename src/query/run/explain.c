@@ -2,10 +2,10 @@
  *
  *     access       nothing, point, scan or index; with index: which, how many ranges, whether the
  *                  filter is settled by it, and how many entries were counted in advance: in the
- *                  first partition, up to 256; of a union: the same of each of its members; the
- *                  ranges as bytes, and of a definition besides the policy its name and where
- * arrays are graphs       of an index of vectors: ready and being built, points in them and to be,
- *                  and changes that are looked at besides operator     stream, aggregate, group,
+ *                  first partition, up to 256 or, where that did not decide, further; of a union:
+ * the same of each of its members; the ranges as bytes, and of a definition besides the policy its
+ * name and where arrays are graphs       of an index of vectors: ready and being built, points in
+ * them and to be, and changes that are looked at besides operator     stream, aggregate, group,
  * distinct or sort; ordered: the index gave the order partitions   read from for this page, of how
  * many actual       entries walked, items loaded, items the filter accepted, rows given, bytes
  * spilled to disk charge       in RU: all of it, and what partitions, index, items and output make
@@ -142,8 +142,16 @@ static void put_access(struct buf *buf, const struct query_access *access, bool 
     document_append_int64(buf, SLICE("targets"), (int64_t)access->target_count);
     if (access->index)
         put_index(buf, SLICE("index"), access->index);
-    if (access->second)
-        put_index(buf, SLICE("intersectedWith"), access->second);
+    if (access->with_count)
+        put_index(buf, SLICE("intersectedWith"), access->with[0]);
+    if (access->with_count > 1) {
+        list = document_append_array_begin(buf, SLICE("intersectedToo"));
+        for (size_t i = 1; i < access->with_count; i++)
+            put_index(buf, document_index_key((uint32_t)i - 1, text), access->with[i]);
+        document_end(buf, list);
+    }
+    if (access->without)
+        put_index(buf, SLICE("without"), access->without);
     document_append_bool(buf, SLICE("filterSettled"), access->exact);
     document_append_bool(buf, SLICE("indexOnly"), covered);
     document_append_bool(buf, SLICE("ordered"), access->ordered);
@@ -328,6 +336,40 @@ static void put_advice(struct buf *buf, const struct query_run_state *run,
     buf_done(&a.names);
 }
 
+/* Containers that were joined from their copies, by which keys, and what that gave. */
+static void put_references(struct buf *buf, const struct query_run_state *run)
+{
+    const struct query_plan *plan = run->plan;
+    char text[DOCUMENT_INDEX_SIZE];
+    size_t object, list, one, paths;
+
+    if (!plan->reference_count)
+        return;
+    object = document_append_object_begin(buf, SLICE("references"));
+    list = document_append_array_begin(buf, SLICE("joins"));
+    for (size_t i = 0; i < plan->reference_count; i++) {
+        const struct query_reference *reference = &plan->references[i];
+
+        one = document_append_object_begin(buf, document_index_key((uint32_t)i, text));
+        document_append_string(buf, SLICE("container"), reference->container);
+        if (reference->database.data)
+            document_append_string(buf, SLICE("database"), reference->database);
+        paths = document_append_array_begin(buf, SLICE("key"));
+        for (size_t p = 0; p < reference->path_count; p++) {
+            char number[DOCUMENT_INDEX_SIZE];
+
+            document_append_string(buf, document_index_key((uint32_t)p, number),
+                                   reference->paths[p]);
+        }
+        document_end(buf, paths);
+        document_end(buf, one);
+    }
+    document_end(buf, list);
+    document_append_int64(buf, SLICE("items"), (int64_t)run->context.joined_items);
+    document_append_int64(buf, SLICE("bytes"), (int64_t)run->context.joined_bytes);
+    document_end(buf, object);
+}
+
 struct slice query_explain(const struct query_run_state *run, const struct query_page *page,
                            const struct cost_query *cost, struct arena *arena)
 {
@@ -347,6 +389,7 @@ struct slice query_explain(const struct query_run_state *run, const struct query
     put_actual(&buf, run, page);
     put_charge(&buf, page, cost);
     put_advice(&buf, run, cost);
+    put_references(&buf, run);
     query_pushed_append(run->plan, &buf);
     document_end(&buf, begin);
     return arena_copy(arena, buf_slice(&buf));

@@ -44,7 +44,8 @@ static bool order_is_routing(const struct query_spans *spans, const struct query
     const struct partition_definition *key = &spans->request->space->definition->key;
 
     return partition_route_is_ordered(key) && access->kind == QUERY_ACCESS_INDEX &&
-           !access->second && access->index->value_count == 1 && !access->index->descending &&
+           !access->with_count && !access->without && access->index->value_count == 1 &&
+           !access->index->descending &&
            slice_equal(query_path_prefix(&key->paths[0], arena), access->index->prefix);
 }
 

@@ -130,6 +130,8 @@ bool query_near_wants_walk(struct query_near *near, uint64_t taken)
         near->given = true;
     }
     list_clear(near);
+    memory_free(near->list);
+    near->list = NULL; /* the next walk may keep more */
     near->left = false;
     near->capacity = near->walks ? QUERY_NEAR_MAX
                                  : (size_t)MIN(MAX(first, (uint64_t)1), (uint64_t)QUERY_NEAR_MAX);
@@ -192,7 +194,7 @@ void query_near_take(struct query_near *near, const struct cursor_hit *hit, bool
         return;
     }
     if (!near->list)
-        near->list = memory_alloc(QUERY_NEAR_MAX * sizeof *near->list);
+        near->list = memory_alloc(memory_array_size(near->capacity, sizeof *near->list));
     if (near->count < near->capacity) {
         entry.key = key_copy(hit->key);
         near->list[near->count] = entry;

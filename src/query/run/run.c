@@ -43,7 +43,9 @@ static void indexes_tell(const struct query_run_state *run)
 {
     if (run->access.kind == QUERY_ACCESS_INDEX) {
         index_tell(run->request, run->access.index);
-        index_tell(run->request, run->access.second);
+        for (size_t i = 0; i < run->access.with_count; i++)
+            index_tell(run->request, run->access.with[i]);
+        index_tell(run->request, run->access.without);
     }
 }
 
@@ -177,13 +179,12 @@ static void aggregating_done(struct aggregating *a)
 }
 CLEANUP_VALUE_FN(struct aggregating, aggregating_done)
 
-/* COUNT(1) and its like, of rows that the access alone decides on. */
-static bool only_counts(const struct query_run_state *run)
+/* COUNT(1) and its like, of items as they are. */
+static bool counts_rows(const struct query_run_state *run)
 {
     const struct query_subquery *query = &run->plan->query;
 
-    if (run->mode != QUERY_MODE_AGGREGATE || query->source_count || run->plan->constant ||
-        (query->filter && !run->access.exact))
+    if (run->mode != QUERY_MODE_AGGREGATE || query->source_count || run->plan->constant)
         return false;
     for (size_t i = 0; i < query->aggregate_count; i++) {
         const struct query_expression *argument = query->aggregates[i].argument;
@@ -193,6 +194,12 @@ static bool only_counts(const struct query_run_state *run)
             return false;
     }
     return true;
+}
+
+/* The same of rows that the access alone decides on. */
+static bool only_counts(const struct query_run_state *run)
+{
+    return counts_rows(run) && (!run->plan->query.filter || run->access.exact);
 }
 
 static bool aggregate_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
@@ -481,6 +488,7 @@ void query_run_context_init(struct query_run_state *run)
         run->context.slots[binding->slot] = (struct query_slot){.value = binding->value};
     }
     run->context.udf = run->request->udf;
+    run->context.reference = run->request->reference;
     run->context.order = run->plan->order;
     run->context.keep_nonfinite = run->plan->order == DOCUMENT_ORDER_MONGO;
 }
@@ -766,11 +774,16 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         .order_sorted = run->from.sorted || is_beyond_index(run),
         .cover = run->cover.alone ? &run->cover.path : NULL,
         .number_order = streams,
+        .counts = counts_rows(run) && !run->request->space->definition->default_ttl,
+        .rows = streams ? MIN(run->request->limits.rows_max ? run->request->limits.rows_max : 100,
+                              run->plan->query.limit)
+                        : 0,
         .resumed = run->from.begun && (streams || run->mode == QUERY_MODE_AGGREGATE) &&
                    run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
         .within = run->within,
         .counted = run->request->explain,
+        .context = &run->context,
     };
 
     if (!query_order_check(run->plan, run->request, run->arena, &run->rules, err) ||
@@ -889,6 +902,8 @@ static bool output_charge(struct query_run_state *run, struct error *err)
             continue;
         run->spans.list[i].cost.output_bytes += run->output.row_bytes;
         run->spans.list[i].cost.function_bytes += run->context.udf_bytes;
+        run->spans.list[i].cost.joined_items += run->context.joined_items;
+        run->spans.list[i].cost.joined_bytes += run->context.joined_bytes;
         break;
     }
     return true;
@@ -1037,7 +1052,8 @@ bool query_run(const struct query_plan *plan, const struct query_request *reques
     bool more = false, resumed, done;
 
     if (!request->space)
-        return query_run_documents(plan, NULL, 0, request, ret_page, err);
+        return query_run_documents(plan, request->documents, request->document_count, request,
+                                   ret_page, err);
     if (plan->rest)
         return query_rest_run(plan, request, (struct query_head){container_page, NULL}, ret_page,
                               err);

@@ -161,6 +161,8 @@ static bool parts_merge(struct query_run_state *run, struct parts *parts, struct
         run->hits += part->run.hits;
         run->matched += part->run.matched;
         run->context.work += part->run.context.work;
+        run->context.joined_items += part->run.context.joined_items;
+        run->context.joined_bytes += part->run.context.joined_bytes;
         if (!parts->taking->merge(run->taking, part->run.taking, err))
             return false;
     }

@@ -5,16 +5,18 @@
  * Where DISTINCT meets an order, a value is given at the smallest place it occurs at.
  *
  * The first rows by distance are looked for around the figure: all that lies within a distance is
- * read, and if that is too few rows, all within five times of it, and so forth. What was read
- * before is read again, which with such steps is a small part of it. A row that was found further
- * out does not count, for others as far away were not looked for. Rings that leave out what is
- * within would read each item once, but the spool of each would have to be kept beside the others,
- * and the limits of a page to know of several. */
+ * read, and if that is too few rows, all within ten times of it, and so forth; once there are some,
+ * as far as there should be enough if they lie as densely. What was read before is read again,
+ * which with such steps is a small part of it. A row that was found further out does not count, for
+ * others as far away were not looked for. Rings that leave out what is within would read each item
+ * once, but the spool of each would have to be kept beside the others, and the limits of a page to
+ * know of several. */
 #include "query/run/run_private.h"
 
 #include "query/spool/spill.h"
 #include "query/value/compare.h"
 
+#include <math.h>
 #include <xxhash.h>
 
 enum { IDENTITY_MAX = 256, MEMORY_DEFAULT = 64 * 1024 * 1024 };
@@ -424,7 +426,10 @@ static bool spool_fill(struct query_run_state *run, struct spooling *s, struct e
 
 /* --- By distance ------------------------------------------------------------------------------ */
 
-enum { RING_ROWS_MAX = 1000, RING_STEP = 5, RING_FIRST_M = 100, RING_FIRST_PART = 1 << 16 };
+enum { RING_ROWS_MAX = 1000, RING_STEP = 10, RING_FIRST_M = 100, RING_FIRST_PART = 1 << 16 };
+
+#define RING_STEP_LEAST 2.0
+#define RING_ROOM 1.5 /* rows that are hoped for, for each that is wanted */
 
 #define RING_EVERYWHERE 8e6 /* metres; beyond, an index leads to most of what there is */
 
@@ -461,8 +466,22 @@ static bool is_scored_enough(const struct query_run_state *run, const struct spo
            !index->terms->scoring->whole || s->scored >= index->terms->scoring->wanted;
 }
 
+/* How many times as far to look next: rows grow with the square of it, if they go on as they did.
+ */
+static double ring_step(const struct query_run_state *run, const struct spooling *s,
+                        uint64_t within_before)
+{
+    double wanted = (double)(run->at.limit + run->at.offset) * RING_ROOM;
+
+    if (s->within <= within_before)
+        return RING_STEP;
+    return fmin(fmax(sqrt(wanted / (double)s->within), RING_STEP_LEAST), RING_STEP);
+}
+
 static bool rings_fill(struct query_run_state *run, struct spooling *s, struct error *err)
 {
+    uint64_t within_before = 0;
+
     for (;;) {
         struct document_value far = document_double(run->within);
 
@@ -476,7 +495,8 @@ static bool rings_fill(struct query_run_state *run, struct spooling *s, struct e
             return true;
         query_spool_free(TAKE(s->spool));
         run->unscored = true;
-        run->within *= RING_STEP;
+        run->within *= ring_step(run, s, within_before);
+        within_before = s->within;
         if (run->within > RING_EVERYWHERE)
             run->within = 0;
         if (!query_run_again(run, err))

@@ -1,4 +1,5 @@
-/* One cursor, or two for an intersection, or a get: the hits of one target in one span.
+/* One cursor, or several for an intersection (stream_common.c), or a get: the hits of one target in
+ * one span.
  *
  * An index has equal values by routing key and number, and walks them backwards for a falling
  * order. Clients that merge ranges expect them by rising number, and drop what comes out of turn.
@@ -18,8 +19,7 @@
 #include <stdlib.h>
 
 enum {
-    STEPS_BEFORE_SEEK = 4,
-    TIES_MAX = 1024,
+    TIES_MAX = QUERY_GATHERED_MAX,
     TIES_PER_ENTRY = 32, /* entries that are only put in order, for the price of one */
 };
 
@@ -59,7 +59,7 @@ void query_stream_free(struct query_stream *stream)
     memory_free(stream->ties);
     buf_done(&stream->tie_value);
     cursor_free(stream->cursor);
-    cursor_free(stream->second);
+    query_common_free(stream->common);
     arena_free(stream->arena);
     buf_done(&stream->bytes);
     memory_free(stream);
@@ -71,8 +71,8 @@ static void entries_count(const struct query_streaming *how, struct query_stream
 {
     uint64_t entries = cursor_entries(stream->cursor);
 
-    if (stream->second)
-        entries += cursor_entries(stream->second);
+    if (stream->common)
+        entries += query_common_entries(stream->common);
     if (!how->by_key && how->access->kind == QUERY_ACCESS_INDEX)
         how->spans->list[stream->span].cost.index_entries += entries - stream->counted;
     stream->counted = entries;
@@ -86,9 +86,9 @@ void query_stream_place(const struct query_streaming *how, struct query_stream *
     struct slice value = hit->value, routing = how->ties ? SLICE_NONE : hit->routing;
     struct buf *bytes = &stream->bytes;
 
-    /* What two indexes have in common has two values, each the same for all hits; what is in one of
-     * several has no value of its own. */
-    if (how->by_number || stream->second || stream->united)
+    /* What several indexes have in common has several values, each the same for all hits; what is
+     * in one of several has no value of its own. */
+    if (how->by_number || stream->common || stream->united)
         value = SLICE_NONE;
     else if (how->by_key)
         value = hit->key;
@@ -104,42 +104,6 @@ void query_stream_place(const struct query_streaming *how, struct query_stream *
                                          .routing = slice_of(bytes->data + value.len, routing.len),
                                          .number = hit->number};
     stream->key = slice_of(bytes->data + value.len + routing.len, hit->key.len);
-}
-
-static int hit_order(const struct cursor_hit *a, const struct query_place *b)
-{
-    int order = slice_compare(a->routing, b->routing);
-
-    return order ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-/* Moves both cursors to the next entry they have in common: each in turn to where the other is. */
-static bool common_next(const struct query_streaming *how, struct query_stream *stream,
-                        bool *ret_more, struct error *err)
-{
-    struct slice values[] = {how->access->index->ranges.list[0].min,
-                             how->access->second->ranges.list[0].min};
-    struct cursor *cursors[] = {stream->cursor, stream->second};
-    struct cursor_hit hit;
-    int order = 1;
-
-    if (!cursor_next(cursors[0], &hit, ret_more, err))
-        return false;
-    for (unsigned turn = 1; *ret_more && order > 0; turn ^= 1) {
-        unsigned steps = 0;
-
-        query_stream_place(how, stream, &hit);
-        do {
-            if (++steps > STEPS_BEFORE_SEEK &&
-                !cursor_seek_behind(cursors[turn], values[turn], stream->place.routing,
-                                    stream->place.number - 1, err))
-                return false;
-            if (!cursor_next(cursors[turn], &hit, ret_more, err))
-                return false;
-            order = *ret_more ? hit_order(&hit, &stream->place) : 0;
-        } while (order < 0);
-    }
-    return true;
 }
 
 static bool point_next(const struct query_streaming *how, struct query_stream *stream,
@@ -447,8 +411,8 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
     if (stream->use && stream->use->gathered)
         return gathered_next(how, stream, err);
     do {
-        if (stream->second) {
-            if (!common_next(how, stream, &more, err))
+        if (stream->common) {
+            if (!query_common_next(how, stream, &more, err))
                 return false;
         } else {
             if (!cursor_next(stream->cursor, &hit, &more, err))
@@ -472,7 +436,7 @@ bool query_stream_pass(const struct query_streaming *how, struct query_stream *s
     *ret_count = 0;
     if (stream->postings)
         return query_terms_pass(how, stream, max, ret_count, err);
-    if (!stream->cursor || stream->second || how->access->backwards ||
+    if (!stream->cursor || stream->common || how->access->backwards ||
         stream->place.key.len >= INDEX_VALUE_MAX || (stream->use && stream->use->gathered))
         return true;
     if (!cursor_pass(stream->cursor, any_value ? SLICE_NONE : stream->place.key, max, &last,
@@ -498,7 +462,7 @@ static bool stream_seek(const struct query_streaming *how, struct query_stream *
         return true;
     if (place->rows) /* its item comes once more */
         number--;
-    buf_append_slice(&value, stream->second || stream->united ? stream->use->ranges.list[0].min
+    buf_append_slice(&value, stream->common || stream->united ? stream->use->ranges.list[0].min
                                                               : place->key);
     for (size_t i = 0; how->access->backwards && i < value.len; i++)
         value.data[i] = (uint8_t)~value.data[i];
@@ -512,11 +476,8 @@ static bool stream_seek(const struct query_streaming *how, struct query_stream *
         return value_seek(how, stream, buf_slice(&value), err);
     if (how->ties)
         routing = stream->target->range.min; /* of the one logical partition */
-    if (!cursor_seek_behind(stream->cursor, buf_slice(&value), routing, number, err))
-        return false;
-    return !stream->second ||
-           cursor_seek_behind(stream->second, how->access->second->ranges.list[0].min,
-                              place->routing, number, err);
+    /* the others of an intersection are opened behind it, and follow */
+    return cursor_seek_behind(stream->cursor, buf_slice(&value), routing, number, err);
 }
 
 struct cursor_request query_stream_request(const struct query_streaming *how,
@@ -566,7 +527,6 @@ bool query_stream_open(const struct query_streaming *how, struct query_stream *s
 {
     const struct query_access *access = how->access;
     struct query_span *span = &how->spans->list[stream->span];
-    struct cursor_request request;
 
     buf_init(&stream->bytes, BUF_DEFAULT_MAX);
     buf_init(&stream->tie_value, BUF_DEFAULT_MAX);
@@ -586,12 +546,8 @@ bool query_stream_open(const struct query_streaming *how, struct query_stream *s
     if (stream->use && span->cost.partitions_begun)
         span->cost.index_lookups +=
             stream->target->values.count ? stream->target->values.count : stream->use->ranges.count;
-    if (access->second) {
-        request = query_stream_request(how, stream, access->second);
-        if (!cursor_open(&span->view, &request, &stream->second, err))
-            return false;
-        span->cost.index_lookups += span->cost.partitions_begun != 0;
-    }
+    if (query_common_is(how))
+        stream->common = query_common_new();
     return stream_seek(how, stream, err) && (!stream->tied || ahead_next(stream, err)) &&
            query_stream_next(how, stream, err);
 }

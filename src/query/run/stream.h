@@ -30,8 +30,9 @@ struct query_stream {
     bool united;                       /* its places are routing keys and numbers */
     struct partition_range range;      /* of target and window and span */
     struct cursor *cursor;             /* NULL: a point */
-    struct cursor *second;
-    uint64_t counted; /* entries that are in the cost */
+    struct query_common *common;       /* of several indexes, the others; NULL: there is one */
+    bool far;                          /* of them: the last time it took a seek */
+    uint64_t counted;                  /* entries that are in the cost */
     bool point_given;
     bool waiting; /* not open yet: place is before that of every hit it may have */
     bool has;     /* place and key below are those of the next hit */

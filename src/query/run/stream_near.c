@@ -69,7 +69,8 @@ static bool block_open(const struct query_streaming *how, struct query_stream *s
                                   .epoch = span->view.scope.epoch,
                                   .default_ttl = span->view.scope.definition->default_ttl,
                                   .index = *stream->use->nearest->index,
-                                  .prefix = stream->use->prefix};
+                                  .prefix = stream->use->prefix,
+                                  .account = how->spans->request->limits.memory};
     bool renew = false, again = true;
 
     if (!blocks || span->view.planned || !span->view.snapshot ||

@@ -1,5 +1,5 @@
-/* Streams from within: what those of indexes of vectors (stream_near.c) and of full-text indexes
- * (stream_terms.c) share with the others. */
+/* Streams from within: what those of indexes of vectors (stream_near.c), of full-text indexes
+ * (stream_terms.c) and of several indexes (stream_common.c) share with the others. */
 #pragma once
 
 #include "query/run/stream.h"
@@ -27,6 +27,15 @@ NODISCARD bool query_stream_rewind(const struct query_streaming *how, struct que
 NODISCARD bool query_stream_near_next(const struct query_streaming *how,
                                       struct query_stream *stream, struct error *err);
 void query_stream_near_done(struct query_stream *stream);
+
+/* What several indexes have in common. */
+struct query_common; /* opaque, owned: all but the cursor of the stream */
+bool query_common_is(const struct query_streaming *how);
+struct query_common *query_common_new(void);
+void query_common_free(struct query_common *common); /* NULL is fine */
+uint64_t query_common_entries(const struct query_common *common);
+NODISCARD bool query_common_next(const struct query_streaming *how, struct query_stream *stream,
+                                 bool *ret_more, struct error *err);
 
 /* Items that have certain terms. */
 NODISCARD bool query_terms_open(const struct query_streaming *how, struct query_stream *stream,

@@ -168,6 +168,7 @@ query_other_run(struct query_stages *run, struct slice container, const struct q
 struct query_looking *query_looking_new(struct query_flow *flow, size_t nth, size_t stage);
 void query_looking_free(struct query_looking *looking); /* NULL is fine */
 NODISCARD bool query_looking_take(struct query_looking *looking, struct error *err);
+/* No more rows come of those that came: what waits goes on. */
 NODISCARD bool query_looking_flush(struct query_looking *looking, struct error *err);
 
 /* The items that a search comes to from these values, each as struct query_graph says. */

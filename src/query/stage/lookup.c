@@ -7,7 +7,14 @@
 #include "query/value/compare.h"
 #include "query/value/value.h"
 
-enum { BATCH_ROWS = 100, BATCH_BYTES = 1 << 20 };
+enum {
+    BATCH_ROWS = 100,
+    BATCH_BYTES = 1 << 20,
+    JOINED_ROW_WORK = 50, /* of 0.0001 RU */
+    JOINED_BYTES_FOR_WORK = 10,
+};
+
+static bool batch_flush(struct query_looking *looking, struct error *err);
 
 bool query_stages_ask(struct query_stages *run, struct query_request *ret_request,
                       struct error *err)
@@ -25,6 +32,18 @@ bool query_stages_ask(struct query_stages *run, struct query_request *ret_reques
     if (ret_request->limits.work_max)
         ret_request->limits.work_max -= MIN(used, ret_request->limits.work_max - 1);
     return true;
+}
+
+/* Documents at hand are nobody's budget: looking at them is work of this query, and what is found
+ * costs as it does where it is joined (cost_query.joined_items), in units of work. */
+static bool documents_pay(struct query_stages *run, struct query_metrics *metrics,
+                          struct error *err)
+{
+    uint64_t units = metrics->work + metrics->rows * JOINED_ROW_WORK +
+                     metrics->row_bytes / JOINED_BYTES_FOR_WORK;
+
+    metrics->work = 0; /* it is counted here */
+    return query_work(&run->context, units, err);
 }
 
 bool query_other_run(struct query_stages *run, struct slice container,
@@ -84,6 +103,8 @@ bool query_other_run(struct query_stages *run, struct slice container,
         if (payer)
             payer->minute_used |= call.minute_used;
         run->charge_cru = cost_add(run->charge_cru, page.charge_cru);
+        if (request.document_count && !documents_pay(run, &page.metrics, err))
+            return false;
         query_metrics_add(&run->metrics, &page.metrics);
         request.continuation = page.continuation;
     } while (page.continuation.len);
@@ -194,7 +215,7 @@ bool query_looking_take(struct query_looking *looking, struct error *err)
     looking->count++;
     if (looking->count < BATCH_ROWS && arena_used(looking->arena) < BATCH_BYTES)
         return query_memory_check(context, arena_used(looking->arena), err);
-    return query_looking_flush(looking, err);
+    return batch_flush(looking, err);
 }
 
 /* --- Asking ---------------------------------------------------------------------------------- */
@@ -414,7 +435,7 @@ static bool rows_push(struct query_looking *looking, struct error *err)
 }
 
 /* The slots go back to what they were: others may have the same row before them. */
-bool query_looking_flush(struct query_looking *looking, struct error *err)
+static bool batch_flush(struct query_looking *looking, struct error *err)
 {
     struct query_context *context = &looking->flow->run->context;
     size_t size = memory_array_size(context->slot_count, sizeof *context->slots);
@@ -433,4 +454,13 @@ bool query_looking_flush(struct query_looking *looking, struct error *err)
     memory_free(slots);
     query_figures_enter(looking->flow->run, outer);
     return pushed;
+}
+
+/* The rows that come next may have numbers of their own, which begin anew. */
+bool query_looking_flush(struct query_looking *looking, struct error *err)
+{
+    bool flushed = batch_flush(looking, err);
+
+    looking->number = looking->given = 0;
+    return flushed;
 }

@@ -346,6 +346,7 @@ static bool rest_init(struct rest *rest, const struct query_plan *plan,
     context->memory = request->limits.memory;
     context->rendered = request->limits.rendered;
     context->udf = request->udf;
+    context->reference = request->reference;
     context->slot_count = MAX(plan->slot_count, 1u);
     context->slots =
         memory_alloc_zero(memory_array_size(context->slot_count, sizeof *context->slots));

@@ -135,6 +135,22 @@ const struct query_implied *query_implied_points(const struct query_implying *im
     return implied;
 }
 
+const struct query_implied *query_implied_absent(const struct query_implying *implying,
+                                                 const struct query_operand *operand,
+                                                 const struct document_value *values, size_t count)
+{
+    const struct query_implied *present = query_implied_points(implying, operand, values, count);
+    struct query_implied *absent;
+
+    /* what is cut is found among others, which are not meant */
+    if (!present || present->kind != QUERY_IMPLIED_CONDITION || !present->exact)
+        return NULL;
+    absent = ARENA_NEW(implying->arena, struct query_implied);
+    *absent = *present;
+    absent->kind = QUERY_IMPLIED_ABSENT;
+    return absent;
+}
+
 /* Do entries have this value among others as the plan compares them? */
 static bool is_in_order(const struct query_implying *implying, const struct document_value *value)
 {

@@ -64,8 +64,9 @@ enum query_implied_kind {
     QUERY_IMPLIED_NEVER,  /* true for no item */
     QUERY_IMPLIED_ALWAYS, /* true for all of them */
     QUERY_IMPLIED_CONDITION,
-    QUERY_IMPLIED_ALL, /* of the parts, some of which may be NULL */
-    QUERY_IMPLIED_ANY, /* of the parts, none of which is NULL */
+    QUERY_IMPLIED_ABSENT, /* none of the values of the path is in the ranges of the condition */
+    QUERY_IMPLIED_ALL,    /* of the parts, some of which may be NULL */
+    QUERY_IMPLIED_ANY,    /* of the parts, none of which is NULL */
 };
 
 struct query_implied {
@@ -115,6 +116,11 @@ const struct query_implied *query_implied_always(const struct query_implying *im
 /* One of these values, which are borrowed; those that are undefined are left out, for nothing
  * equals them. Objects and arrays are of use for keys alone. */
 const struct query_implied *query_implied_points(const struct query_implying *implying,
+                                                 const struct query_operand *operand,
+                                                 const struct document_value *values, size_t count);
+
+/* None of these values, be it that there is another one or none at all. */
+const struct query_implied *query_implied_absent(const struct query_implying *implying,
                                                  const struct query_operand *operand,
                                                  const struct document_value *values, size_t count);
 

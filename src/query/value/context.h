@@ -77,6 +77,16 @@ struct query_udf_host {
                       struct document_value *ret_values, bool *ret_made, struct error *err);
 };
 
+/* Finds items of containers that queries may join (query/expression/reference.h): an array of them,
+ * or undefined where there are none; good as long as the page. find NULL: there are no such
+ * containers. */
+struct query_reference_host {
+    bool (*find)(void *self, size_t number, const struct document_value *keys, size_t count,
+                 struct query_context *context, struct document_value *ret_items,
+                 struct error *err);
+    void *self;
+};
+
 /* Results of such calls that are here already (query/run/ahead.h). find NULL: there are none. */
 struct query_made_ahead {
     const struct query_ahead *self;
@@ -123,6 +133,8 @@ struct query_context {
     struct query_udf_host udf;     /* call NULL: user-defined functions are refused by name */
     uint64_t udf_bytes;            /* of arguments and results of those calls so far */
     struct query_made_ahead ahead; /* calls of them that were made before */
+    struct query_reference_host reference;
+    uint64_t joined_items, joined_bytes; /* that it has found so far */
     bool keep_nonfinite;       /* NaN and infinities may stand in objects and arrays (MongoDB) */
     enum document_order order; /* by which values are compared: the plan's */
     struct query_regex_cache *regexes;    /* made when first needed */

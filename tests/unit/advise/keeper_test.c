@@ -290,6 +290,31 @@ static void what_was_asked_of_a_container_goes_with_it(void **state)
     end(&story);
 }
 
+/* It is written down on the root, where items with resident keys may not be. */
+static void of_resident_keys_nothing_is_written_down(void **state)
+{
+    struct story story = story_of(*state);
+    CLEANUP(container_unref) struct container *after = NULL;
+    struct slice body =
+        document_of(story.bench->arena, "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},"
+                                        "\"orrery\":{\"placement\":[{\"notTags\":[\"x\"],"
+                                        "\"resident\":true}]}}");
+    struct error err;
+
+    begin(&story);
+    ask(&story, "c", 10);
+    look(&story);
+    assert_int_equal(stored(&story).chunks, 1);
+    assert_ok(catalogue_container_replace(story.bench->catalogue, SLICE("a"), SLICE("d"),
+                                          SLICE("c"), body, SLICE_NONE, &after, &err),
+              &err);
+    ask(&story, "c", 10);
+    look(&story); /* what there was goes, too */
+    assert_int_equal(stored(&story).chunks, 0);
+    assert_int_equal(count_of(&story, "c").records, 20); /* in memory */
+    end(&story);
+}
+
 /* Only as many containers are written down as are followed: those used last. */
 static void containers_not_used_for_longest_make_way(void **state)
 {
@@ -325,6 +350,7 @@ int main(void)
         ON(memory, values_that_were_plain_are_forgotten_when_they_are_to_be_hashed),
         ON(memory, what_was_asked_of_a_container_goes_with_it),
         ON(memory, containers_not_used_for_longest_make_way),
+        ON(memory, of_resident_keys_nothing_is_written_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

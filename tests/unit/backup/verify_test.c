@@ -444,14 +444,15 @@ static void entries_that_lie_elsewhere_are_compared_with_their_items_and_made_an
 }
 
 /* One record, through the committer as any other, so that it is counted. */
-static struct engine_op history_write(struct fixture *f)
+static struct engine_op history_write(struct fixture *f, uint64_t time, enum history_kind kind,
+                                      struct slice payload)
 {
     const struct history_record record = {
-        .place = {.time = 77, .origin = 3, .ordinal = 1},
-        .kind = HISTORY_INSERT,
+        .place = {.time = time, .origin = 3, .ordinal = 1},
+        .kind = kind,
         .wall_ms = 1000,
         .origin = {.account = 1, .database = 2, .container = 3, .container_name = SLICE("c")},
-        .payload = document_of(f->arena, "{\"k\":{\"_id\":1}}"),
+        .payload = payload,
     };
     struct engine_op op = {ENGINE_PUT, history_key_encode(record.place, f->arena),
                            history_record_encode(&record, f->arena)};
@@ -468,9 +469,18 @@ static void damage_of_the_history_is_found(void **state)
 {
     struct fixture *f = *state;
     const struct partition_span history = {.id = PARTITION_HISTORY, .epoch = HISTORY_EPOCH};
-    const struct engine_op whole = history_write(f);
+    const struct engine_op whole =
+        history_write(f, 77, HISTORY_INSERT, document_of(f->arena, "{\"k\":{\"_id\":1}}"));
+    const struct engine_op touched =
+        history_write(f, 78, HISTORY_TOUCHED, SLICE("\0\0\0\0\0\0\0\7")); /* a number alone */
     struct engine_op damaged;
 
+    assert_clean(f);
+    damaged = touched;
+    damaged.value = slice_first(touched.value, touched.value.len - 1);
+    write_below(f, &history, damaged);
+    assert_found(f, "a number cut short", PARTITION_FAMILY_HISTORY);
+    write_below(f, &history, touched);
     assert_clean(f);
 
     write_below(f, &history, (struct engine_op){ENGINE_DELETE, whole.key, SLICE_NONE});

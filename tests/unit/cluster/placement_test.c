@@ -1,5 +1,6 @@
 #include "cluster/placement.h"
 
+#include "base/random.h"
 #include "document/bson.h"
 #include "partition/strategy.h"
 #include "support/check.h"
@@ -208,6 +209,149 @@ static void a_key_that_wants_to_be_alone_leaves_even_an_allowed_node(void **stat
     assert_null(placement_judge(&bench->placement, &claim, 1, bench->table, &span).isolate);
 }
 
+static bool settled(struct bench *bench, const char *text, struct error *err)
+{
+    rules(bench, text);
+    return placement_settle(&bench->placement, &bench->definition, bench->arena, err);
+}
+
+static struct slice routed(struct bench *bench, const struct partition_key *key)
+{
+    CLEANUP(buf_done) struct buf routing;
+
+    buf_init(&routing, BUF_DEFAULT_MAX);
+    partition_route(&bench->definition, key, &routing);
+    return arena_copy(bench->arena, buf_slice(&routing));
+}
+
+/* Texts of few letters, so that many begin as patterns do; some are longer than components keep. */
+static struct slice text_random(struct random *random, struct arena *arena)
+{
+    static const char letters[] = "eu-x,.\xc3\xa9";
+    size_t len = random_below(random, 8) == 0 ? 200 : random_below(random, 6);
+    uint8_t *bytes = arena_alloc(arena, len + 1);
+
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = (uint8_t)letters[random_below(random, sizeof letters - 1)];
+    if (len > 4 && random_below(random, 2))
+        memcpy(bytes, "eu-", 3);
+    return slice_of(bytes, len);
+}
+
+static void the_range_of_a_pattern_holds_its_keys_and_no_others(void **state)
+{
+    struct bench *bench = *state;
+    struct random random;
+    size_t within = 0;
+    struct error err;
+
+    bench->definition.strategy = PARTITION_STRATEGY_RANGE;
+    bench->definition.path_count = 2;
+    assert_ok(settled(bench,
+                      "[{\"keyLike\":[\"eu-*\"],\"zone\":\"z\",\"resident\":true},"
+                      "{\"keyLike\":[\"x\",\"eu*\"],\"zone\":\"y\"},"
+                      "{\"key\":[\"u\",\"\"],\"zone\":\"x\"}]",
+                      &err),
+              &err);
+    assert_int_equal(bench->placement.range_count, 3);
+    assert_true(bench->placement.resident);
+    random_seed(&random, 4);
+    for (int i = 0; i < 20000; i++) {
+        struct partition_key key = {
+            .components = {document_string(text_random(&random, bench->arena)),
+                           document_string(text_random(&random, bench->arena))},
+            .count = 2};
+        const struct placement_rule *rule = placement_match(&bench->placement, &key), *by = NULL;
+        struct slice routing;
+
+        if (random_below(&random, 4) == 0)
+            key.components[0] = document_string(SLICE("x"));
+        rule = placement_match(&bench->placement, &key);
+        routing = routed(bench, &key);
+        for (size_t r = 0; r < bench->placement.range_count && !by; r++)
+            if (slice_compare(routing, bench->placement.ranges[r].range.min) >= 0 &&
+                slice_compare(routing, bench->placement.ranges[r].range.max) < 0)
+                by = bench->placement.ranges[r].rule;
+        assert_ptr_equal(by, rule);
+        within += rule != NULL;
+    }
+    assert_in_range(within, 1000, 19000);
+}
+
+static void where_keys_lie_apart_a_rule_cannot_be_resident(void **state)
+{
+    struct bench *bench = *state;
+    static const struct {
+        enum partition_strategy_kind strategy;
+        const char *rules, *message;
+    } cases[] = {
+        {PARTITION_STRATEGY_HASH, "[{\"keyLike\":[\"eu-*\"],\"zone\":\"z\",\"resident\":true}]",
+         "a hash scatters"},
+        {PARTITION_STRATEGY_HASH,
+         "[{\"keyLike\":[\"eu-*\"],\"zone\":\"z\"},{\"zone\":\"z\",\"resident\":true}]",
+         "a hash scatters"},
+        {PARTITION_STRATEGY_RANGE, "[{\"keyLike\":[\"*-eu\"],\"zone\":\"z\",\"resident\":true}]",
+         "a text of up to 60 bytes and a star"},
+        {PARTITION_STRATEGY_RANGE, "[{\"keyLike\":[\"*\"],\"zone\":\"z\",\"resident\":true}]",
+         "a text of up to 60 bytes and a star"},
+        {PARTITION_STRATEGY_RANGE,
+         "[{\"keyLike\":[\"eu-*\"],\"zone\":\"z\",\"isolate\":true,\"resident\":true}]",
+         "cannot be isolated one by one"},
+    };
+    struct error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        bench->definition.strategy = cases[i].strategy;
+        assert_fails(settled(bench, cases[i].rules, &err), &err, ERROR_BAD_REQUEST);
+        assert_contains(err.message, cases[i].message);
+    }
+    /* Without the word the balancer looks for them. */
+    bench->definition.strategy = PARTITION_STRATEGY_HASH;
+    assert_ok(settled(bench, "[{\"keyLike\":[\"eu-*\"],\"zone\":\"z\"}]", &err), &err);
+    assert_int_equal(bench->placement.range_count, 0);
+    assert_fails(parse(bench, "[{\"key\":[\"a\"],\"isolate\":true,\"resident\":true}]", &err), &err,
+                 ERROR_BAD_REQUEST);
+    assert_contains(err.message, "resident needs a word about nodes");
+    assert_fails(parse(bench, "[{\"zone\":\"z\",\"resident\":\"yes\"}]", &err), &err,
+                 ERROR_BAD_REQUEST);
+    assert_contains(err.message, "resident is true or false");
+}
+
+static void a_breach_is_a_span_whose_node_its_resident_rule_does_not_allow(void **state)
+{
+    struct bench *bench = *state;
+    struct partition_span all = {.min = PARTITION_ROUTING_MIN, .max = PARTITION_ROUTING_MAX}, part;
+    const struct placement_rule *rules_there;
+    struct error err;
+
+    node_add(bench, "a", "us", "");
+    node_add(bench, "b", "eu", "");
+    bench->definition.strategy = PARTITION_STRATEGY_RANGE;
+    assert_ok(settled(bench,
+                      "[{\"key\":[\"eu-us\"],\"nodes\":[\"a\"]},"
+                      "{\"keyLike\":[\"eu-*\"],\"region\":\"eu\",\"resident\":true},"
+                      "{\"region\":\"us\"}]",
+                      &err),
+              &err);
+    rules_there = bench->placement.rules;
+    assert_ptr_equal(placement_breach(&bench->placement, bench->table, &all), &rules_there[1]);
+    all.node = 1;
+    assert_null(placement_breach(&bench->placement, bench->table, &all)); /* not resident: later */
+    part = (struct partition_span){.min = bench->placement.ranges[1].range.min,
+                                   .max = bench->placement.ranges[1].range.max};
+    assert_ptr_equal(placement_breach(&bench->placement, bench->table, &part), &rules_there[1]);
+    part.node = 1;
+    assert_null(placement_breach(&bench->placement, bench->table, &part));
+    /* The first rule counts: it lets one of them be elsewhere. */
+    part = (struct partition_span){.min = bench->placement.ranges[0].range.min,
+                                   .max = bench->placement.ranges[0].range.max};
+    assert_null(placement_breach(&bench->placement, bench->table, &part));
+    /* Before and behind the range there is nothing to say. */
+    part = (struct partition_span){.min = PARTITION_ROUTING_MIN,
+                                   .max = bench->placement.ranges[1].range.min};
+    assert_null(placement_breach(&bench->placement, bench->table, &part));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -219,6 +363,9 @@ int main(void)
         TEST(rules_that_make_no_sense_are_refused_by_name),
         TEST(a_key_that_may_not_stay_is_to_be_taken_out_of_its_span),
         TEST(a_key_that_wants_to_be_alone_leaves_even_an_allowed_node),
+        TEST(the_range_of_a_pattern_holds_its_keys_and_no_others),
+        TEST(where_keys_lie_apart_a_rule_cannot_be_resident),
+        TEST(a_breach_is_a_span_whose_node_its_resident_rule_does_not_allow),
     };
 
     return cmocka_run_group_tests_name("cluster/placement", tests, NULL, NULL);

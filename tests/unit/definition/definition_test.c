@@ -341,6 +341,40 @@ static void spatial_indexes_have_entries_where_the_container_says_so(void **stat
                  &err, ERROR_BAD_REQUEST);
 }
 
+#define WORDS(orrery)                                                                              \
+    "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},\"fullTextPolicy\":{"                    \
+    "\"defaultLanguage\":\"en-US\",\"fullTextPaths\":[{\"path\":\"/text\"}]},"                     \
+    "\"indexingPolicy\":{\"fullTextIndexes\":[{\"path\":\"/text\"}]}" orrery "}"
+
+/* The same of words; a format that this version does not know is refused by its name. */
+static void full_text_indexes_have_entries_where_the_container_says_so(void **state)
+{
+    struct arena *arena = *state;
+    CLEANUP(definition_unref) struct definition *before = define(arena, WORDS(""));
+    CLEANUP(definition_unref) struct definition *fresh = NULL, *read = NULL;
+    struct definition *refused;
+    struct document_value orrery, mark;
+    struct error err;
+    size_t count;
+
+    (void)index_policy_definitions(definition_fields(before)->policy, &count);
+    assert_int_equal(count, 1);
+    assert_ok(
+        definition_new(definition_fresh(document_of(arena, WORDS("")), arena), NULL, &fresh, &err),
+        &err);
+    (void)index_policy_definitions(definition_fields(fresh)->policy, &count);
+    assert_int_equal(count, 2);
+    assert_true(document_find(definition_fields(fresh)->document, SLICE("orrery"), &orrery) &&
+                document_find(orrery.document, SLICE("fullText"), &mark));
+    assert_ok(definition_new(definition_fields(fresh)->document, NULL, &read, &err), &err);
+    (void)index_policy_definitions(definition_fields(read)->policy, &count);
+    assert_int_equal(count, 2);
+    assert_fails(definition_new(document_of(arena, WORDS(",\"orrery\":{\"fullText\":2}")), NULL,
+                                &refused, &err),
+                 &err, ERROR_BAD_REQUEST);
+    assert_non_null(strstr(err.message, "fullText"));
+}
+
 #define EMBEDDED(orrery)                                                                           \
     "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]},\"vectorEmbeddingPolicy\":{"             \
     "\"vectorEmbeddings\":[{\"path\":\"/v\",\"dataType\":\"int8\",\"dimensions\":3,"               \
@@ -391,6 +425,7 @@ int main(void)
         cmocka_unit_test(names_with_a_meaning_make_no_key),
         cmocka_unit_test(the_identity_is_said_at_creation_and_kept),
         cmocka_unit_test(spatial_indexes_have_entries_where_the_container_says_so),
+        cmocka_unit_test(full_text_indexes_have_entries_where_the_container_says_so),
         cmocka_unit_test(vector_indexes_have_entries_where_the_container_says_so),
         cmocka_unit_test(what_is_said_beyond_the_service_is_kept_by_those_who_do_not_know_it),
     };

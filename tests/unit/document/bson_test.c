@@ -1,5 +1,8 @@
 #include "document/bson.h"
 
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "base/random.h"
 #include "support/check.h"
 #include "support/documents.h"
 
@@ -142,12 +145,75 @@ static void decimals_convert_only_when_they_stay_the_same(void **state UNUSED)
     }
 }
 
+/* Arrays of doubles with others among them, and cut short anywhere: what comes in runs is what
+ * comes one by one, and nothing beyond the end is looked at (the bytes are a block of their own).
+ */
+static void doubles_come_in_runs(void **state UNUSED)
+{
+    enum { MOST = 1200 };
+    struct random random;
+
+    random_seed(&random, 5);
+    for (int round = 0; round < 300; round++) {
+        uint32_t elements = (uint32_t)random_below(&random, round < 100 ? 12 : MOST);
+        unsigned others = (unsigned)random_below(&random, 3) * 16; /* of 256 */
+        CLEANUP(buf_done) struct buf buf;
+        CLEANUP(memory_free) uint8_t *bytes = NULL;
+        struct document_iter one, run;
+        double numbers[64];
+        size_t begin, len;
+
+        buf_init(&buf, BUF_DEFAULT_MAX);
+        begin = document_begin(&buf);
+        for (uint32_t i = 0; i < elements; i++) {
+            char text[DOCUMENT_INDEX_SIZE];
+            struct slice key = document_index_key(i, text);
+
+            if (random_below(&random, 256) < others)
+                document_append_int64(&buf, key, (int64_t)i);
+            else
+                document_append_double(&buf, key, (double)i / 3);
+        }
+        document_end(&buf, begin);
+        len = buf.len;
+        if (round % 3 == 2 && len > 5) { /* broken off: the length and the end say otherwise */
+            len = 5 + (size_t)random_below(&random, len - 5);
+            bytes_put_le32(buf.data, (uint32_t)len);
+            buf.data[len - 1] = 0;
+        }
+        bytes = memory_alloc(len);
+        memcpy(bytes, buf.data, len);
+        document_iter_init(&one, slice_of(bytes, len));
+        document_iter_init(&run, slice_of(bytes, len));
+        for (;;) {
+            size_t max = 1 + (size_t)random_below(&random, ARRAY_LEN(numbers));
+            size_t count = document_iter_doubles(&run, numbers, max);
+            bool more;
+
+            assert_true(count <= max);
+            for (size_t i = 0; i < count; i++) {
+                assert_true(document_iter_next(&one));
+                assert_int_equal(one.value.type, DOCUMENT_DOUBLE);
+                assert_true(one.value.number == numbers[i]);
+            }
+            more = document_iter_next(&run);
+            assert_int_equal(document_iter_next(&one), more);
+            assert_int_equal(one.broken, run.broken);
+            if (!more)
+                break;
+            assert_int_equal(one.value.type, run.value.type);
+            assert_true(slice_equal(one.key, run.key));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_document_written_by_hand_is_byte_for_byte_libbsons),
         cmocka_unit_test(index_keys_are_decimal),
         cmocka_unit_test(find_gives_the_first_of_that_name),
+        cmocka_unit_test(doubles_come_in_runs),
         cmocka_unit_test(a_full_buffer_is_seen_at_the_end),
         cmocka_unit_test(numbers_convert_only_when_they_stay_the_same),
         cmocka_unit_test(decimals_convert_only_when_they_stay_the_same),

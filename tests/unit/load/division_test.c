@@ -96,6 +96,39 @@ static void pieces_without_load_get_a_tenth_of_an_even_share(void **state UNUSED
     assert_near(shares[0], 0.1 / 3);
 }
 
+/* A container whose keys are isolated one after the other, each while it is the hot one, and while
+ * everybody else wants all that he has. */
+static void who_is_cut_again_and_again_keeps_a_tenth_of_an_even_share(void **state UNUSED)
+{
+    struct load_other others[64];
+    double share = 1;
+    size_t count = 0;
+
+    for (unsigned cut = 0; cut < 20; cut++) {
+        struct load_use pieces[3] = {{0, 0}, {share * 400, share * 4000}, {0, 0}};
+        double shares[3], least = 0.1 / (double)(count + 3), before = 1 - share;
+        double sum = load_divide(&(struct load_division){.ru = 400,
+                                                         .ru_max = 10000,
+                                                         .share = share,
+                                                         .pieces = pieces,
+                                                         .piece_count = 3,
+                                                         .others = others,
+                                                         .other_count = count},
+                                 shares);
+
+        for (size_t i = 0; i < count; i++) {
+            others[i].share *= (1 - sum) / before;
+            assert_true(others[i].share >= least * 0.9);
+        }
+        for (size_t i = 0; i < 3; i++)
+            assert_true(shares[i] >= least * 0.999);
+        /* the next key is in the last piece, which is quiet until then */
+        for (size_t i = 0; i < 2; i++)
+            others[count++] = (struct load_other){shares[i], {shares[i] * 400, shares[i] * 4000}};
+        share = shares[2];
+    }
+}
+
 static void nothing_is_taken_from_those_who_need_it(void **state UNUSED)
 {
     struct load_use pieces[2] = {{400, 4000}, {100, 1000}};
@@ -221,6 +254,7 @@ int main(void)
         cmocka_unit_test(what_is_left_over_is_divided_evenly),
         cmocka_unit_test(a_hot_key_gets_what_a_partition_may_give_from_those_who_can_spare_it),
         cmocka_unit_test(pieces_without_load_get_a_tenth_of_an_even_share),
+        cmocka_unit_test(who_is_cut_again_and_again_keeps_a_tenth_of_an_even_share),
         cmocka_unit_test(nothing_is_taken_from_those_who_need_it),
         cmocka_unit_test(nobody_is_slower_afterwards),
         cmocka_unit_test(nobody_is_slower_when_shares_follow),

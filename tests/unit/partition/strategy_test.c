@@ -405,6 +405,97 @@ static void a_routing_key_tells_the_one_under_another_directory(void **state UNU
     }
 }
 
+static bool zones_set(struct arena *arena, struct partition_lookup *lookup,
+                      const struct partition_zone *zones, size_t count, struct error *err)
+{
+    struct partition_zone *copy = ARENA_ARRAY(arena, struct partition_zone, count);
+
+    memcpy(copy, zones, count * sizeof *copy);
+    return partition_lookup_zones_settle(lookup, copy, count, arena, err);
+}
+
+static void keys_of_a_zone_are_in_its_shards_and_no_others_are(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    static const struct partition_zone zones[] = {
+        {.beginning = SLICE("us-"), .first = 12, .last = 12},
+        {.beginning = SLICE("eu-"), .first = 3, .last = 6},
+    };
+    static const char *const texts[] = {"eu-", "us-", "eu", "us", "a", "z", ""};
+    struct partition_lookup lookup = {.shards = 16, .hashes = true};
+    bool met[16] = {false};
+    struct random random;
+    struct error err;
+
+    assert_ok(zones_set(arena, &lookup, zones, 2, &err), &err);
+    random_seed(&random, 11);
+    for (int i = 0; i < 20000; i++) {
+        struct slice text = arena_printf(
+            arena, "%s%llx%s", texts[random_below(&random, ARRAY_LEN(texts))],
+            (unsigned long long)random_below(&random, 1000),
+            random_below(&random, 3)
+                ? ""
+                : "a tail of more bytes than a component "
+                  "keeps, so that what it is told by is its beginning and a hash of all of "
+                  "it, and nothing else");
+        struct document_value value = document_string(text);
+        uint32_t shard = partition_lookup_shard(&lookup, partition_component(&value, arena));
+
+        met[shard] = true;
+        assert_int_equal(shard >= 3 && shard <= 6, slice_starts_with(text, SLICE("eu-")));
+        assert_int_equal(shard == 12, slice_starts_with(text, SLICE("us-")));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(met); i++)
+        assert_true(met[i]);
+}
+
+static void zones_that_cannot_be_are_refused_by_name(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    static const struct {
+        struct partition_zone zones[2];
+        const char *message;
+    } cases[] = {
+        {{{.beginning = SLICE("a"), .first = 0, .last = 3},
+          {.beginning = SLICE("b"), .first = 3, .last = 4}},
+         "share shard 3"},
+        {{{.beginning = SLICE("a"), .first = 0, .last = 1},
+          {.beginning = SLICE("ab"), .first = 3, .last = 4}},
+         "could be of zone"},
+        {{{.beginning = SLICE("a"), .first = 0, .last = 1},
+          {.beginning = SLICE("b"), .first = 3, .last = 8}},
+         "there are 8"},
+        {{{.beginning = SLICE("a"), .first = 2, .last = 1},
+          {.beginning = SLICE("b"), .first = 3, .last = 4}},
+         "shards 2 to 1"},
+        {{{.beginning = SLICE("a"), .first = 0, .last = 3},
+          {.beginning = SLICE("b"), .first = 4, .last = 7}},
+         "leave no shard"},
+        {{{.beginning = SLICE("a"), .first = 0, .last = 3},
+          {.beginning = SLICE("b"), .first = 5, .last = 5}},
+         "shard 5 is of a zone"},
+    };
+    struct partition_line line = {.shard = 4};
+    struct partition_lookup lookup;
+    struct error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        lookup = (struct partition_lookup){.shards = 8, .preset = 5, .hashes = i < 5};
+        assert_fails(zones_set(arena, &lookup, cases[i].zones, 2, &err), &err, ERROR_BAD_REQUEST);
+        assert_contains(err.message, cases[i].message);
+    }
+    lookup = (struct partition_lookup){.shards = 8, .hashes = true};
+    assert_ok(zones_set(arena, &lookup, cases[5].zones, 2, &err), &err);
+    lookup.line_count = 1;
+    line.component = partition_component(
+        &(struct document_value){.type = DOCUMENT_STRING, .text = SLICE("a1")}, arena);
+    assert_fails(partition_lookup_settle(&lookup, &line, &err), &err, ERROR_BAD_REQUEST);
+    assert_contains(err.message, "of another zone");
+    line.shard = 2;
+    assert_ok(partition_lookup_settle(&lookup, &line, &err), &err);
+    assert_int_equal(partition_lookup_shard(&lookup, line.component), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +509,8 @@ int main(void)
         cmocka_unit_test(what_lies_between_two_values_is_in_the_range_between_them),
         cmocka_unit_test(a_range_is_cut_first_where_its_creator_said),
         cmocka_unit_test(the_directory_says_the_shard_and_a_rule_says_the_others),
+        cmocka_unit_test(keys_of_a_zone_are_in_its_shards_and_no_others_are),
+        cmocka_unit_test(zones_that_cannot_be_are_refused_by_name),
         cmocka_unit_test(shards_are_never_split_by_expectation),
         cmocka_unit_test(a_routing_key_tells_the_one_under_another_directory),
     };

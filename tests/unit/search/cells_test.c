@@ -106,9 +106,9 @@ static void ring_add(struct drawn *drawn, const struct world *world, struct rand
     position_add(drawn, world, false, first_x, first_y);
 }
 
-static void draw(struct drawn *drawn, const struct world *world, struct random *random, double size)
+static void draw_at(struct drawn *drawn, const struct world *world, struct random *random, double x,
+                    double y, double size)
 {
-    double x = between(random, -world->x, world->x), y = between(random, -world->y, world->y);
     uint64_t kind = random_next(random) % 4;
 
     *drawn = (struct drawn){0};
@@ -129,6 +129,13 @@ static void draw(struct drawn *drawn, const struct world *world, struct random *
         position_add(drawn, world, true, x, y);
         both_add(drawn, "}", ")");
     }
+}
+
+static void draw(struct drawn *drawn, const struct world *world, struct random *random, double size)
+{
+    double x = between(random, -world->x, world->x), y = between(random, -world->y, world->y);
+
+    draw_at(drawn, world, random, x, y, size);
 }
 
 static void shape_make(struct drawn *drawn, const struct world *world)
@@ -269,6 +276,56 @@ static void cells_of_a_plane_leave_nothing_out(void **state UNUSED)
     compare_all(&plane);
 }
 
+/* What queries mostly ask for, and what is close to it, where the faces of S2's cube meet as well
+ * as anywhere: an edge, a corner, a pole, the date line. */
+static void cells_of_small_shapes_leave_nothing_out(void **state UNUSED)
+{
+    static const double places[][2] = {{45, 0},  {-135, 10}, {45, 35.264389682754654},   {0, 45},
+                                       {90, 45}, {180, -20}, {-45, -35.264389682754654}, {30, 90},
+                                       {0, -90}};
+    enum { ROUNDS = 600, AROUND = 60 };
+    struct search_cell_range ranges[SEARCH_RANGES_MAX];
+    uint64_t seed = seed_of();
+    struct random random;
+
+    random_seed(&random, seed);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        size_t place = round % (ARRAY_LEN(places) * 2);
+        bool anywhere = place >= ARRAY_LEN(places);
+        double x = anywhere ? between(&random, -180, 180) : places[place][0];
+        double y = anywhere ? between(&random, -80, 80) : places[place][1];
+        double size = pow(10, between(&random, -5, 1.2)), metres = 0;
+        struct drawn query;
+        size_t range_count;
+
+        draw_at(&query, &earth, &random, x + between(&random, -size, size),
+                y + between(&random, -size, size), size);
+        shape_make(&query, &earth);
+        if (!query.shape)
+            continue;
+        if (search_shape_positions(query.shape) == 1 || round % 7 == 0)
+            metres = size * 100000;
+        range_count = search_shape_near(query.shape, &earth.grid, metres, ranges);
+        for (size_t i = 0; i < AROUND; i++) {
+            struct drawn other;
+            bool meets;
+
+            draw_at(&other, &earth, &random, x + between(&random, -2 * size, 2 * size),
+                    y + between(&random, -2 * size, 2 * size), size / 8);
+            shape_make(&other, &earth);
+            if (!other.shape)
+                continue;
+            meets = metres > 0 ? search_shape_distance(other.shape, query.shape) <= metres
+                               : search_shape_intersects(other.shape, query.shape);
+            if (meets && !is_hit(&other, ranges, range_count))
+                fail_msg("seed %llu: the cells of %s and %s (%g) are apart",
+                         (unsigned long long)seed, other.json, query.json, metres);
+            search_shape_free(other.shape);
+        }
+        search_shape_free(query.shape);
+    }
+}
+
 /* Of 90 by 90 points a square has 11 by 11. */
 static void cells_are_not_far_from_what_is_so(void **state UNUSED)
 {
@@ -302,6 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_on_the_earth_leave_nothing_out),
         cmocka_unit_test(cells_of_a_plane_leave_nothing_out),
+        cmocka_unit_test(cells_of_small_shapes_leave_nothing_out),
         cmocka_unit_test(cells_are_not_far_from_what_is_so),
     };
 

@@ -199,6 +199,36 @@ static void what_is_no_vector_of_its_kind_is_not_read(void **state)
     assert_false(reads(*state, "[256]", SEARCH_UINT8, 0, to));
 }
 
+/* Doubles come in runs: whole numbers among them, one that is none at any place, and one too many.
+ */
+static void long_vectors_are_read_whole(void **state)
+{
+    static const uint32_t counts[] = {1, 2, 9, 10, 63, 64, 65, 127, 128, 129, 768, 4096};
+    static float to[SEARCH_DIMENSIONS_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        for (uint32_t whole = 1; whole < 200; whole = whole * 3 + 1) {
+            CLEANUP(buf_done) struct buf json;
+
+            buf_init(&json, BUF_DEFAULT_MAX);
+            for (uint32_t j = 0; j < counts[i]; j++)
+                buf_printf(&json, j % whole ? "%s%u.5" : "%s%u", j ? "," : "[", j);
+            buf_printf(&json, "]%c", 0);
+            memset(to, 0, sizeof to);
+            assert_true(reads(*state, (char *)json.data, SEARCH_FLOAT32, 0, to));
+            for (uint32_t j = 0; j < counts[i]; j++)
+                assert_true(to[j] == (float)j + (j % whole ? 0.5f : 0));
+            assert_true(reads(*state, (char *)json.data, SEARCH_FLOAT32, counts[i], to));
+            if (counts[i] < SEARCH_DIMENSIONS_MAX)
+                assert_false(reads(*state, (char *)json.data, SEARCH_FLOAT32, counts[i] + 1, to));
+            if (counts[i] > 1)
+                assert_false(reads(*state, (char *)json.data, SEARCH_FLOAT32, counts[i] - 1, to));
+            json.len -= 2;
+            buf_printf(&json, ",1e300]%c", 0);
+            assert_false(reads(*state, (char *)json.data, SEARCH_FLOAT32, 0, to));
+        }
+}
+
 static void what_vectors_are_is_one_number(void **state UNUSED)
 {
     struct search_vectors vectors = {SEARCH_UINT8, SEARCH_EUCLIDEAN, 4096}, back;
@@ -233,6 +263,7 @@ int main(void)
         cmocka_unit_test(sums_are_right),
         cmocka_unit_test(halves_are_rounded_to_even),
         cmocka_unit_test(what_is_no_vector_of_its_kind_is_not_read),
+        cmocka_unit_test(long_vectors_are_read_whole),
         cmocka_unit_test(what_vectors_are_is_one_number),
         cmocka_unit_test(scores_follow_the_metric),
     };

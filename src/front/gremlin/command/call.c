@@ -296,9 +296,7 @@ void gremlin_call_run(struct gremlin_call *call)
         front_call_finish(&call->front, false, &err);
         return;
     }
-    if (call->account.account && services->owners)
-        call->owner =
-            net_owners_find(services->owners, account_info(call->account.account)->number);
+    call->owner = front_owner_find(services, call->account.account, call->account.id);
     front_call_run(&call->front, call->session || call->message.len > LOOP_MESSAGE_MAX);
 }
 

@@ -425,11 +425,15 @@ static bool client_takes(const void *session)
     return !client->reading && client->count < client->gremlin->options.in_flight_max;
 }
 
+/* Whoever was asked who it is and does not say keeps the server from nothing. */
 static bool client_idle(const void *session)
 {
     const struct gremlin_client *client = session;
+    size_t waiting = 0;
 
-    return !client->count;
+    for (const struct gremlin_call *call = client->waiting.first; call; call = call->next)
+        waiting++;
+    return client->count == waiting;
 }
 
 static void queue_drop(struct gremlin_client *client, struct gremlin_queue *queue)

@@ -663,6 +663,8 @@ static bool loop_evaluate(struct gremlin_evaluation *e, struct error *err)
     gremlin_heap_set_limit(e->heap, LOOP_HEAP_BYTES);
     fine = evaluate(e, err);
     gremlin_heap_set_limit(e->heap, e->gremlin->options.memory_bytes_max);
+    if (fine && e->tried)
+        front_queries_was_short(e->call->services->queries, e->kind);
     if (fine || !is_cold(e, err))
         return fine;
     if (e->tried)

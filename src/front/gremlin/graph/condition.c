@@ -330,6 +330,14 @@ static bool is_nan(const struct document_value *value)
     return value->type == DOCUMENT_DOUBLE && isnan(value->number);
 }
 
+static bool has_nan(const struct check *check)
+{
+    for (size_t i = 0; i < check->value_count; i++)
+        if (is_nan(&check->values[i]))
+            return true;
+    return false;
+}
+
 static bool equal(const struct document_value *a, const struct document_value *b)
 {
     return !is_nan(a) && query_values_equal(DOCUMENT_ORDER_SQL, a, b) == QUERY_TRUE;
@@ -416,17 +424,27 @@ static bool check_holds(const struct check *check, const struct document_value *
     }
 }
 
+/* Of any array the values of its elements count that have one, whether it is a list of values (see
+ * stored.h) or one that somebody else has written: the index tells no difference. */
 static bool values_hold(const struct gremlin_test *test, const struct document_value *property)
 {
-    struct gremlin_stored_values values;
+    struct document_iter iter;
     struct document_value value;
-    struct slice entry;
+    size_t count = 0, listed = 0;
 
-    gremlin_stored_values_init(&values, property);
-    while (gremlin_stored_values_next(&values, &value, &entry))
+    if (property->type != DOCUMENT_ARRAY)
+        return check_holds(test->check, property);
+    document_iter_init(&iter, property->document);
+    while (document_iter_next(&iter)) {
+        count++;
+        if (iter.value.type != DOCUMENT_OBJECT ||
+            !document_find(iter.value.document, SLICE("_value"), &value))
+            continue;
         if (check_holds(test->check, &value))
             return true;
-    return false;
+        listed++;
+    }
+    return (!count || listed < count) && check_holds(test->check, property);
 }
 
 bool gremlin_test_holds(const struct gremlin_test *test, struct slice document)
@@ -493,7 +511,9 @@ static const struct query_implied *check_imply(const struct query_implying *impl
     switch (check->name) {
     case GREMLIN_P_EQ:
     case GREMLIN_P_WITHIN:
-        return query_implied_points(implying, operand, check->values, check->value_count);
+        a = query_implied_points(implying, operand, check->values, check->value_count);
+        /* an index has NaN at one place, and here it equals nothing */
+        return has_nan(check) ? query_implied_inexact(implying, a) : a;
     case GREMLIN_P_LT:
     case GREMLIN_P_LTE:
         a = query_implied_below(implying, operand, &check->values[0], check->name == GREMLIN_P_LTE);
@@ -592,9 +612,9 @@ static const struct query_implied *kind_imply(const struct query_expression *exp
     const struct kind_node *node = (const struct kind_node *)expression;
     struct query_operand mark = query_operand_of(implying, expression->children[0]);
 
-    if (!truth || node->kind != GREMLIN_ELEMENT_EDGE)
-        return NULL;
-    return query_implied_points(implying, &mark, &yes, 1);
+    if ((node->kind == GREMLIN_ELEMENT_EDGE) == truth)
+        return query_implied_points(implying, &mark, &yes, 1);
+    return query_implied_absent(implying, &mark, &yes, 1);
 }
 
 static const struct query_kind test_kind = {"has", test_evaluate, QUERY_STABLE, test_imply};

@@ -225,8 +225,10 @@ static bool find_on_loop(struct mongo_call *call, const struct mongo_collection 
     if (call->explaining || !is_short(find, collection, &hash) ||
         !front_queries_may_try(queries, hash))
         return mongo_call_blocks(call);
-    if (find_many(call, collection, name, find, err))
+    if (find_many(call, collection, name, find, err)) {
+        front_queries_was_short(queries, hash);
         return true;
+    }
     if (err->code != ERROR_COLD)
         return false;
     front_queries_was_cold(queries, hash);

@@ -221,9 +221,7 @@ static bool account_find(struct mongo_call *call, struct error *err)
     }
     if (session->by_user && !mongo_permit_refresh(call, err))
         return false;
-    if (call->account.account && call->services->owners)
-        call->owner =
-            net_owners_find(call->services->owners, account_info(call->account.account)->number);
+    call->owner = front_owner_find(call->services, call->account.account, call->account.id);
     if (call->owner)
         mongo_request_bill(call->request, net_owner_memory(call->owner));
     return true;

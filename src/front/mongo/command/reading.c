@@ -2,6 +2,7 @@
 
 #include "document/order.h"
 #include "front/kit/queries.h"
+#include "front/kit/references.h"
 #include "front/mongo/command/explain.h"
 #include "front/mongo/command/geo_index.h"
 #include "front/mongo/command/index_uses.h"
@@ -342,23 +343,69 @@ static bool virtual_page(struct mongo_call *call, const struct mongo_virtual *ma
 
 /* --- Other collections ----------------------------------------------------------------------- */
 
+enum { COPY_DOCUMENTS_MAX = 1000 }; /* few enough to be walked for each batch of rows */
+
 struct other {
     struct slice name;
     struct mongo_collection collection;
+    struct query_copy_taken taken; /* of a reference container; copy NULL: it is read where it is */
     struct other *next;
 };
 
 struct others {
     const struct mongo_call *call;
     struct other *first;
+    int64_t filled_cru; /* what filling copies has cost */
 };
 
 static void others_close(struct others *others)
 {
-    for (struct other *other = others->first; other; other = other->next)
+    for (struct other *other = others->first; other; other = other->next) {
+        query_copy_unref(other->taken.copy);
         mongo_collection_close(&other->collection);
+    }
 }
 CLEANUP_VALUE_FN(struct others, others_close)
+
+/* A small reference container is looked at in its copy; not in a transaction, which has a moment of
+ * its own. */
+static bool other_take(struct others *others, struct other *other, struct error *err)
+{
+    const struct front_call *call = &others->call->front;
+    const struct definition_fields *fields = other->collection.space.definition;
+    struct item_space space = other->collection.space;
+    size_t count;
+
+    if (!other->collection.container || !fields->reference ||
+        fields->identity != DEFINITION_IDENTITY_MONGO || call->moment || !call->may_block)
+        return true;
+    space.reading = NULL; /* a copy is of the primaries, whatever this request reads from */
+    if (!front_reference_take(call, other->collection.container, &space, &other->taken, err)) {
+        if (err->code != ERROR_REFERENCE_FULL)
+            return false;
+        *err = (struct error){0}; /* it has become larger than copies may be: it is read itself */
+        return true;
+    }
+    others->filled_cru += other->taken.filled_cru;
+    if (query_copy_documents(other->taken.copy, &count) && count <= COPY_DOCUMENTS_MAX)
+        return true;
+    query_copy_unref(other->taken.copy);
+    other->taken.copy = NULL;
+    return true;
+}
+
+/* Who finds a copy out of date pays for the next. */
+static void others_pay(const struct others *others, const struct mongo_collection *collection,
+                       struct metered_call *metered)
+{
+    size_t count;
+
+    if (!others->filled_cru || !collection->container)
+        return;
+    metering_charge(others->call->services->meters,
+                    partition_map_spans(collection->space.map, &count)->id, others->filled_cru);
+    metered->charge_cru = cost_add(metered->charge_cru, others->filled_cru);
+}
 
 /* container is "database.collection"; empty: none. */
 static bool other_open(void *self, struct slice container, struct query_request *request,
@@ -369,6 +416,8 @@ static bool other_open(void *self, struct slice container, struct query_request 
     struct mongo_namespace name;
 
     request->space = NULL;
+    request->documents = NULL;
+    request->document_count = 0;
     request->hint = (struct query_hint){0}; /* it is of the collection that is read first */
     if (!slice_split(container, '.', &name.database, &name.collection))
         return true;
@@ -380,8 +429,10 @@ static bool other_open(void *self, struct slice container, struct query_request 
         if (!mongo_collection_open(others->call, &name, &collection, err))
             return false;
         other = ARENA_NEW(others->call->arena, struct other);
-        *other = (struct other){container, collection, others->first};
+        *other = (struct other){.name = container, .collection = collection, .next = others->first};
         others->first = other;
+        if (!other_take(others, other, err))
+            return false;
     }
     if (other->collection.made)
         return mongo_error_set(err, MONGO_NOT_IMPLEMENTED,
@@ -389,6 +440,10 @@ static bool other_open(void *self, struct slice container, struct query_request 
                                SLICE_ARG(container));
     if (!other->collection.container)
         return true;
+    if (other->taken.copy) {
+        request->documents = query_copy_documents(other->taken.copy, &request->document_count);
+        return true;
+    }
     request->space = &other->collection.space;
     request->container = container_rid(other->collection.container);
     return true;
@@ -443,6 +498,7 @@ bool mongo_reading_page(struct mongo_call *call, const struct mongo_collection *
     fine = front_query_run(&call->front, &reading->plan, &request, &done, err);
     if (!fine && err->code == ERROR_COLD)
         return false; /* of a loop */
+    others_pay(&others, collection, &metered);
     mongo_call_charged(call, &metered);
     if (!request.continuation.len)
         mongo_told_reading(call, collection, reading, &metered,

@@ -6,9 +6,13 @@
 #include "document/extended.h"
 #include "document/json.h"
 #include "front/kit/queries.h"
+#include "front/kit/references.h"
 #include "front/rest/continuation.h"
+#include "front/rest/query/by_view.h"
+#include "front/rest/query/continued.h"
 #include "front/rest/query/merging.h"
 #include "front/rest/query/query_figures.h"
+#include "front/rest/query/text.h"
 #include "front/rest/script/functions.h"
 #include "front/rest/script/turn.h"
 #include "front/rest/sql/computed.h"
@@ -30,15 +34,10 @@
 
 #include <xxhash.h>
 
-static const struct slice purpose = {(const uint8_t *)"query 2", 7};
-
 enum {
-    TREE_BYTES = 64,             /* of a plan and what it is made from, for a byte of text */
-    TEXT_FREE_BYTES = 16 * 1024, /* of a text come with its page */
-    TEXT_BYTE_WORK = 16,         /* units, for each byte beyond */
-    PLAN_BYTES_MAX = 64 * 1024,  /* of one that is kept */
-    LOOP_BODY_BYTES = 8 * 1024,  /* of a request that a loop looks at */
-    LOOP_SPANS = 16,             /* partitions of a container, the same */
+    PLAN_BYTES_MAX = 64 * 1024, /* of one that is kept */
+    LOOP_BODY_BYTES = 4 * 1024, /* of a request that a loop looks at */
+    LOOP_SPANS = 16,            /* partitions of a container, the same */
 };
 
 /* A compiled query that is kept for the next request with the same text. */
@@ -62,6 +61,9 @@ struct querying {
     struct kept *kept;     /* NULL: it was compiled for this request, or not yet */
     struct sql_prepared prepared;
     struct rest_functions functions;
+    struct front_references references;
+    struct rest_by_view by; /* a view that answers in the place of the container, if one does */
+    struct rest_query_token token;
     size_t rows_max;
     size_t rows;
     uint64_t compile_ns;
@@ -116,60 +118,6 @@ bool rest_query_computed_check(struct rest_call *call, struct slice definition, 
 
 /* --- What is asked -----------------------------------------------------------------------------
  */
-
-static bool body_read(struct rest_call *call, struct sql_body *ret_body, struct error *err)
-{
-    struct sql_error fault = {0};
-    struct slice body;
-
-    if (!rest_call_body(call, &body, err))
-        return false;
-    if (sql_body_read(body, ret_body, call->arena, &fault, err))
-        return true;
-    rest_query_fault(call, &fault);
-    return false;
-}
-
-bool rest_query_text_hold(struct rest_call *call, size_t bytes, struct error *err)
-{
-    return rest_call_hold(call, bytes * TREE_BYTES, err);
-}
-
-static int64_t text_price(struct slice text)
-{
-    return text.len > TEXT_FREE_BYTES
-               ? cost_work((uint64_t)(text.len - TEXT_FREE_BYTES) * TEXT_BYTE_WORK)
-               : 0;
-}
-
-/* A text that is long is held on the meter and paid for by the partition the request begins in,
- * also where it turns out to be no query. Whoever owes too much is refused before it is read. */
-static bool text_begin(struct rest_call *call, const struct rest_items *items,
-                       struct partition_range range, struct slice text, struct metering *metering,
-                       struct metered_call *metered, struct error *err)
-{
-    struct metering_request request = {.price_cru = text_price(text)};
-    size_t count;
-
-    *metering = (struct metering){0};
-    if (!rest_query_text_hold(call, text.len, err))
-        return false;
-    if (!request.price_cru)
-        return true;
-    request.partition = partition_map_overlap(items->space.map, range, &count)->id;
-    if (metering_begin(metering, call->services->meters, &request, metered, err))
-        return true;
-    rest_items_charged(call, metered);
-    return false;
-}
-
-static void text_end(struct rest_call *call, struct slice text, struct metering *metering)
-{
-    if (!text_price(text))
-        return;
-    metering_end(metering, text_price(text));
-    call->charge_cru = cost_add(call->charge_cru, text_price(text));
-}
 
 /* Parameters are written as items are. */
 static bool parameters_take(struct querying *q, struct error *err)
@@ -231,7 +179,8 @@ static void plan_give(struct querying *q)
     struct kept *kept = q->kept;
 
     if (!kept && q->prepared.query && q->plan_key.len && !q->functions.count &&
-        arena_used(q->tree) <= PLAN_BYTES_MAX && sql_rebind_is_possible(&q->prepared)) {
+        !q->references.count && arena_used(q->tree) <= PLAN_BYTES_MAX &&
+        sql_rebind_is_possible(&q->prepared)) {
         kept = ARENA_NEW(q->tree, struct kept);
         kept->plan.arena = TAKE(q->tree);
         kept->prepared = q->prepared;
@@ -239,6 +188,47 @@ static void plan_give(struct querying *q)
     }
     if (kept)
         front_plans_give(plans_of(q), account_of(q), q->plan_key, &kept->plan);
+}
+
+/* --- Reference containers ----------------------------------------------------------------------
+ */
+
+/* A resource token is for one container, and one that is bound to a key is for that alone. */
+static bool reference_allowed(void *self, const struct container *container, struct error *err)
+{
+    const struct rest_call *call = ((const struct querying *)self)->call;
+    const struct rest_identity *identity = &call->identity;
+
+    if (identity->kind != REST_IDENTITY_TOKEN ||
+        (container && !identity->key.data && !identity->one_item && identity->container &&
+         identity->container == container_info(container)->number))
+        return true;
+    return error_set(err, ERROR_FORBIDDEN,
+                     "the resource token does not allow to read the container that REFERENCE "
+                     "names");
+}
+
+static void references_offer(struct querying *q, struct sql_compile_options *options)
+{
+    front_references_init(&q->references, &q->call->front, q->call->route.database);
+    q->references.allowed = reference_allowed;
+    q->references.self = q;
+    options->reference = front_references_open;
+    options->reference_self = &q->references;
+}
+
+/* What filling copies has cost, and how old they may be. */
+static void references_answer(struct querying *q)
+{
+    if (!q->references.count)
+        return;
+    q->call->charge_cru = cost_add(
+        q->call->charge_cru,
+        front_references_pay(
+            &q->references, q->target.span
+                                ? q->target.span->id
+                                : rest_items_partition(&q->items, &q->target.key, q->call->arena)));
+    rest_answer_header_int(q->call, SLICE("x-orrery-reference-lag-ms"), q->references.lag_ms);
 }
 
 /* Plans are of texts; how long one takes is also a matter of the container. */
@@ -281,6 +271,7 @@ static bool query_compile(struct querying *q, struct error *err)
     if (!q->call->may_block)
         return cold(q);
     rest_functions_offer(&q->functions, &options);
+    references_offer(q, &options);
     options.breath = front_breath(q->call->services->workers);
     options.ranks = !q->target.former;
     if (q->plan_key.len) { /* what the plan borrows from has to live as long */
@@ -304,10 +295,11 @@ static bool query_prepare(struct querying *q, struct error *err)
     struct metering metering;
     bool done;
 
-    if (!text_begin(q->call, &q->items, q->target.range, q->body.text, &metering, &metered, err))
+    if (!rest_query_text_begin(q->call, &q->items, q->target.range, q->body.text, &metering,
+                               &metered, err))
         return false;
     done = query_compile(q, err);
-    text_end(q->call, q->body.text, &metering);
+    rest_query_text_end(q->call, q->body.text, &metering);
     return done;
 }
 
@@ -354,13 +346,38 @@ static bool items_open(struct querying *q, struct error *err)
     return true;
 }
 
+static bool order_is_free(const struct rest_call *call)
+{
+    return call->options->queries.order_unindexed ||
+           rest_headers_true(&call->headers, REST_HEADER_QUERY_ENABLE_SCAN) ||
+           rest_headers_true(&call->headers, REST_HEADER_QUERY_FORCE_SCAN);
+}
+
+/* A view may answer: then there is nothing for the client to merge. */
+static bool by_view_find(struct querying *q, struct error *err)
+{
+    const struct rest_by_view_asked asked = {.source = &q->items,
+                                             .body = &q->body,
+                                             .plan = &q->prepared.plan,
+                                             .order_unindexed = order_is_free(q->call),
+                                             .view_rid = q->token.view_rid};
+
+    if (rest_by_view_find(q->call, &asked, &q->by, err))
+        return true;
+    return q->call->cold ? cold(q) : false;
+}
+
 static bool request_read(struct querying *q, struct error *err)
 {
-    return body_read(q->call, &q->body, err) && items_open(q, err) && target_read(q, err) &&
-           keys_find(q, err) && rest_feed_page_size(q->call, &q->rows_max, err) &&
+    return rest_query_body(q->call, &q->body, err) &&
+           rest_query_token_read(q->call, &q->token, err) && items_open(q, err) &&
+           target_read(q, err) && keys_find(q, err) &&
+           rest_feed_page_size(q->call, &q->rows_max, err) &&
            rest_continuation_limit_check(q->call, err) &&
            rest_items_metered(q->call, &q->metered, err) && query_prepare(q, err) &&
-           scope_check(q, err) && !rest_merging_is_left(q->call, &q->items, q->prepared.query, err);
+           scope_check(q, err) && by_view_find(q, err) &&
+           (q->by.items.container ||
+            !rest_merging_is_left(q->call, &q->items, q->prepared.query, err));
 }
 
 /* A page goes on under the same key, but for streams in an order. Ranges may differ: they split and
@@ -381,59 +398,10 @@ static void fingerprint_scope(struct querying *q)
         XXH3_64bits_withSeed(bytes.data, bytes.len, q->prepared.plan.fingerprint);
 }
 
-/* Libraries take the continuation of a query that names neither range nor key for a list of ranges,
- * each with its own. There is one of all ranges. */
-static bool is_of_ranges(const struct querying *q)
+/* Who runs the query: the container of the request, or the view that answers for it. */
+static const struct rest_items *answering(const struct querying *q)
 {
-    return !rest_call_header(q->call, REST_HEADER_PARTITION_RANGE_ID).data &&
-           !rest_call_header(q->call, REST_HEADER_PARTITION_KEY).data;
-}
-
-static struct slice ranges_text(struct querying *q, struct slice token)
-{
-    struct slice min = rest_call_header(q->call, REST_HEADER_START_EPK);
-    struct slice max = rest_call_header(q->call, REST_HEADER_END_EPK);
-
-    return arena_printf(q->call->arena,
-                        "[{\"token\":\"%.*s\",\"range\":{\"min\":\"%.*s\",\"max\":\"%.*s\"}}]",
-                        SLICE_ARG(token), SLICE_ARG(min), SLICE_ARG(max.data ? max : SLICE("FF")));
-}
-
-/* The token in such a list. */
-static bool ranges_read(struct rest_call *call, struct slice text, struct slice *ret_token,
-                        struct error *err)
-{
-    CLEANUP(buf_done) struct buf bytes;
-    struct document_value list, range, token;
-    struct document_iter iter;
-
-    buf_init(&bytes, BUF_DEFAULT_MAX);
-    if (document_json_read_value(text, NULL, &bytes, &list, err) && list.type == DOCUMENT_ARRAY &&
-        document_count(list.document) == 1) {
-        document_iter_init(&iter, list.document);
-        if (document_iter_next(&iter) && iter.value.type == DOCUMENT_OBJECT &&
-            document_find(iter.value.document, SLICE("range"), &range) &&
-            range.type == DOCUMENT_OBJECT &&
-            document_find(iter.value.document, SLICE("token"), &token) &&
-            token.type == DOCUMENT_STRING) {
-            *ret_token = arena_copy(call->arena, token.text);
-            return true;
-        }
-    }
-    return error_set(err, ERROR_BAD_CONTINUATION, "Invalid Continuation Token");
-}
-
-static bool continuation_open(struct querying *q, struct slice *ret_bytes, struct error *err)
-{
-    struct slice text = rest_call_header(q->call, REST_HEADER_CONTINUATION);
-
-    *ret_bytes = SLICE_NONE;
-    if (text.len && text.data[0] == '[' && !ranges_read(q->call, text, &text, err))
-        return false;
-    return text.len == 0 ||
-           rest_continuation_open(q->call, container_info(q->items.container)->rid,
-                                  rest_items_purpose(&q->items, purpose, q->call->arena), text,
-                                  ret_bytes, err);
+    return q->by.items.container ? &q->by.items : &q->items;
 }
 
 /* --- What is answered --------------------------------------------------------------------------
@@ -447,6 +415,17 @@ static bool row_append(void *self, const struct document_value *value, struct er
         buf_append_byte(&q->call->body, ',');
     document_json_write_value(value, &q->call->body);
     return true;
+}
+
+/* The session goes on with the source's tokens: what a view has shown is not newer. */
+static void view_answer(struct querying *q)
+{
+    CLEANUP(buf_done) struct buf name;
+
+    buf_init(&name, BUF_DEFAULT_MAX);
+    front_percent_encode(container_info(q->by.items.container)->id, &name);
+    rest_answer_header(q->call, SLICE("x-orrery-view"), buf_slice(&name));
+    rest_items_served(q->call, &q->by.items, q->by.span, 1);
 }
 
 /* Of a query that may have looked at all partitions: where each of them stands. */
@@ -469,7 +448,10 @@ static void sessions_answer(struct querying *q)
     if (token.len && !buf_overflowed(&token))
         rest_answer_header(q->call, SLICE("x-ms-session-token"), buf_slice(&token));
     rest_session_paths(q->call, &q->items);
-    rest_items_served(q->call, &q->items, spans, count);
+    if (q->by.items.container)
+        view_answer(q);
+    else
+        rest_items_served(q->call, &q->items, spans, count);
 }
 
 static void partition_answer(struct querying *q, uint32_t partition)
@@ -508,13 +490,9 @@ static void page_answer(struct querying *q, const struct query_page *page)
     missing_answer(q->call, page);
     rest_feed_end(q->call, q->rows);
     rest_query_explain(q->call, page);
-    if (page->continuation.len) {
-        struct slice token = rest_continuation_seal(
-            q->call, container_info(q->items.container)->rid,
-            rest_items_purpose(&q->items, purpose, q->call->arena), page->continuation);
-
-        rest_continuation_answer(q->call, is_of_ranges(q) ? ranges_text(q, token) : token);
-    }
+    if (page->continuation.len)
+        rest_query_token_answer(q->call, answering(q), q->by.items.container != NULL,
+                                page->continuation);
     rest_answer_header(q->call, SLICE("x-ms-cosmos-query-execution-info"),
                        SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}"));
     rest_query_figures(q->call, page, q->compile_ns);
@@ -532,6 +510,15 @@ static struct query_scope scope_of(const struct querying *q)
     return (struct query_scope){.kind = QUERY_SCOPE_RANGE, .range = q->target.range};
 }
 
+/* Advice is on the key of the container: what a query costs there, also where a view answered. */
+static int64_t cru_without_view(const struct querying *q)
+{
+    const struct cost_query others = {.partitions_begun = (uint32_t)q->by.instead - 1};
+
+    return q->by.items.container ? cost_add(q->call->charge_cru, cost_query(&others))
+                                 : q->call->charge_cru;
+}
+
 /* err NULL: it was carried out. */
 static void traffic_tell(const struct querying *q, const struct error *err)
 {
@@ -542,7 +529,7 @@ static void traffic_tell(const struct querying *q, const struct error *err)
         &(struct front_traffic_query){.plan = &q->prepared.plan,
                                       .key = q->target.keyed ? &q->target.key : NULL,
                                       .span = q->target.keyed ? NULL : q->target.span,
-                                      .cru = call->charge_cru,
+                                      .cru = cru_without_view(q),
                                       .bytes = err ? 0 : call->body.len,
                                       .text = call->http->body,
                                       .attempt = rest_items_attempt(call, err)});
@@ -598,8 +585,8 @@ static bool query_page_run(struct querying *q, struct error *err)
 {
     struct rest_call *call = q->call;
     struct query_request request = {
-        .space = &q->items.space,
-        .container = container_rid(q->items.container),
+        .space = &answering(q)->space,
+        .container = container_rid(answering(q)->container),
         .call = &q->metered,
         .scope = scope_of(q),
         .limits = {.rows_max = q->rows_max,
@@ -607,9 +594,7 @@ static bool query_page_run(struct querying *q, struct error *err)
                    .row_bytes_max = REST_FEED_BYTES_MAX,
                    .rendered = &call->body},
         .partial = rest_headers_true(&call->headers, REST_HEADER_ALLOW_PARTIAL),
-        .order_unindexed = call->options->queries.order_unindexed ||
-                           rest_headers_true(&call->headers, REST_HEADER_QUERY_ENABLE_SCAN) ||
-                           rest_headers_true(&call->headers, REST_HEADER_QUERY_FORCE_SCAN),
+        .order_unindexed = order_is_free(call),
         .timed = rest_headers_true(&call->headers, REST_HEADER_POPULATE_QUERY_METRICS),
         .explain = rest_query_wants_indexes(call) || rest_query_wants_explain(call),
         .row = row_append,
@@ -619,25 +604,66 @@ static bool query_page_run(struct querying *q, struct error *err)
     bool done;
 
     fingerprint_scope(q);
-    if (!continuation_open(q, &request.continuation, err) ||
+    if (!rest_query_token_open(call, &q->token, answering(q), &request.continuation, err) ||
         !rest_functions_host(&q->functions, &request.udf, err))
         return false;
+    if (!front_references_take(&q->references, &q->prepared.plan, &request.reference, err)) {
+        references_answer(q);
+        return false;
+    }
     rest_feed_begin(call, &q->items);
-    done = q->prepared.ranking
-               ? ranking_run(q, &request, &page, err)
-               : front_query_run(&call->front, &q->prepared.plan, &request, &page, err);
+    done =
+        q->prepared.ranking
+            ? ranking_run(q, &request, &page, err)
+            : front_query_run(&call->front, q->by.items.container ? &q->by.plan : &q->prepared.plan,
+                              &request, &page, err);
     if (!done && !call->may_block && err->code == ERROR_COLD) {
         front_queries_was_cold(call->services->queries, kind_of(q));
         return cold(q);
     }
+    if (done && !call->may_block)
+        front_queries_was_short(call->services->queries, kind_of(q));
     rest_script_charged(call, &q->metered);
-    if (!request.continuation.len && (done || front_traffic_is_refusal(err)))
+    references_answer(q);
+    if (!request.continuation.len &&
+        (done || (front_traffic_is_refusal(err) && !q->by.items.container)))
         traffic_tell(q, done ? NULL : err);
     if (!done)
         return false;
+    page.explain = rest_by_view_explain(&q->by, page.explain, call->arena);
     page_answer(q, &page);
     return !buf_overflowed(&call->body) ||
            error_set(err, ERROR_TOO_LARGE, "a row of the query is larger than an answer may be");
+}
+
+/* What a view could not answer the container does, if nothing was given out yet: the view's
+ * throughput is used up, or its node away. What took too much stays refused. */
+static bool is_left_to_source(const struct querying *q, const struct error *err)
+{
+    return q->by.items.container && !q->token.sealed.data && err->code != ERROR_TIMED_OUT &&
+           err->code != ERROR_QUERY_LIMIT && err->code != ERROR_MEMORY_FULL &&
+           err->code != ERROR_TOO_LARGE;
+}
+
+static bool query_run_somewhere(struct querying *q, struct error *err)
+{
+    struct rest_call *call = q->call;
+    size_t body_len = call->body.len;
+    int64_t spent_cru;
+    bool done = query_page_run(q, err);
+
+    if (done || !is_left_to_source(q, err))
+        return done;
+    spent_cru = call->charge_cru;
+    call->body.len = body_len;
+    call->wait_ms = 0;
+    q->metered.wait_ms = 0;
+    q->metered.charge_cru = 0;
+    q->rows = 0;
+    rest_by_view_done(&q->by);
+    done = query_page_run(q, err);
+    call->charge_cru = cost_add(call->charge_cru, spent_cru);
+    return done;
 }
 
 bool rest_items_query(struct rest_call *call, struct error *err)
@@ -656,12 +682,14 @@ bool rest_items_query(struct rest_call *call, struct error *err)
     done = request_read(&q, err);
     text_cru = call->charge_cru;
     if (done) {
-        done = query_page_run(&q, err);
+        done = query_run_somewhere(&q, err);
         call->charge_cru = cost_add(call->charge_cru, text_cru);
     }
     plan_give(&q);
     tree = q.tree;
     rest_functions_done(&q.functions);
+    front_references_done(&q.references);
+    rest_by_view_done(&q.by);
     rest_items_close(&q.items);
     return done;
 }
@@ -697,11 +725,11 @@ static bool plan_answer(struct rest_call *call, const struct rest_items *items,
     struct sql_body body;
     bool done;
 
-    if (!body_read(call, &body, err) || !rest_items_metered(call, &metered, err) ||
-        !text_begin(call, items, all, body.text, &metering, &metered, err))
+    if (!rest_query_body(call, &body, err) || !rest_items_metered(call, &metered, err) ||
+        !rest_query_text_begin(call, items, all, body.text, &metering, &metered, err))
         return false;
     done = plan_make(call, items, &body, fault, err);
-    text_end(call, body.text, &metering);
+    rest_query_text_end(call, body.text, &metering);
     return done;
 }
 

@@ -362,6 +362,8 @@ static bool sources_equal(const struct sql_query *a, const struct sql_query *b)
 
         if (x->iterates != y->iterates || x->alias_given != y->alias_given ||
             !slice_equal(x->alias, y->alias) || !optional_equal(x->path, y->path) ||
+            !slice_equal(x->reference, y->reference) ||
+            !slice_equal(x->reference_database, y->reference_database) ||
             !x->subquery != !y->subquery)
             return false;
         if (x->subquery && !sql_query_equal(x->subquery, y->subquery))

@@ -164,10 +164,13 @@ struct sql_source {
     bool iterates;      /* alias IN ...: one row for each element of the array */
     struct slice alias; /* given, or taken from the path; empty: nothing can refer to it */
     bool alias_given;
-    /* Exactly one of the two. A path is a NAME or PARAMETER with MEMBER and INDEX steps, the
+    /* Exactly one of the three. A path is a NAME or PARAMETER with MEMBER and INDEX steps, the
      * latter with whole-number literals. */
     struct sql_expr *path;
     struct sql_query *subquery; /* without iterates: each of its rows is a row of this source */
+    /* Or, with iterates, REFERENCE("container") or REFERENCE("database", "container"): each item of
+     * another container that has the key WHERE says. Decoded; data NULL: it is not one. */
+    struct slice reference, reference_database;
     uint32_t slot; /* resolved: number of this source, unique in the whole query, from 0 */
     bool root;     /* resolved: the innermost NAME of the path stands for the container */
 };

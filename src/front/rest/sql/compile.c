@@ -68,6 +68,8 @@ static void compile_source(struct sql_compiler *compiler, struct sql_level *leve
         source_add(query, room, made);
         made.expression = query_variable(build, slot);
         made.slot = source->iterates ? compiler->slots++ : slot;
+    } else if (source->reference.data) {
+        made.expression = sql_compile_reference(compiler, level, source);
     } else {
         made.expression = sql_compile_expr(compiler, level, source->path);
     }
@@ -402,6 +404,8 @@ bool sql_compile(const struct sql_query *query, const struct sql_compile_options
         return build_fault(&compiler, &report);
     plan.slot_count = compiler.slots;
     plan.order_defined = sql_orders_by_vector(query);
+    plan.references = compiler.references;
+    plan.reference_count = compiler.reference_count;
     *ret_plan = plan;
     return true;
 }
@@ -411,10 +415,20 @@ static bool udf_is_known(void *self UNUSED, struct slice name UNUSED)
     return true;
 }
 
+static bool reference_is_known(void *self UNUSED, struct slice database UNUSED,
+                               struct slice container UNUSED,
+                               const struct definition_fields **ret_fields,
+                               struct error *err UNUSED)
+{
+    *ret_fields = NULL;
+    return true;
+}
+
 void sql_compile_filter(const struct sql_query *query, struct arena *arena,
                         struct query_plan *ret_plan)
 {
-    static const struct sql_compile_options options = {.udf_known = udf_is_known};
+    static const struct sql_compile_options options = {.udf_known = udf_is_known,
+                                                       .reference = reference_is_known};
     struct error ignored;
     struct sql_report report = {arena, NULL, &ignored};
     struct sql_compiler compiler = {.build = {.arena = arena, .order = DOCUMENT_ORDER_SQL},

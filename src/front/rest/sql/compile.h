@@ -18,6 +18,7 @@
 #include "front/rest/sql/error.h"
 #include "query/plan.h"
 
+struct definition_fields;
 struct sql_ranking;
 
 /* A parameter of the text, and a constant of the plan that it became. */
@@ -35,6 +36,13 @@ struct sql_compile_options {
      * host for them, and all are refused by name. */
     bool (*udf_known)(void *self, struct slice name);
     void *udf_self;
+    /* The container that REFERENCE names (database data NULL: that of the query), which stays good
+     * until the query was run. False with err set: it may not be joined. NULL: nobody looks for
+     * them, and REFERENCE is refused. *ret_fields NULL: it could be any, for a plan that is only
+     * looked at. */
+    bool (*reference)(void *self, struct slice database, struct slice container,
+                      const struct definition_fields **ret_fields, struct error *err);
+    void *reference_self;
     /* Of the container; NULL: the usual ones. Where its identity is not what items are shown with,
      * c.id means the text of it. */
     const struct document_names *names;

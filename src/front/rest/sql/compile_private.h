@@ -12,6 +12,9 @@ struct sql_compiler {
     /* What each alias stands for, by the slot number of its source in the tree. */
     const struct query_expression **aliases;
     uint32_t alias_room;
+
+    struct query_reference *references; /* QUERY_REFERENCES_MAX, once there is one */
+    size_t reference_count;
 };
 
 /* The sources and the condition of a resolved query alone, as a plan that is only looked at:
@@ -38,6 +41,12 @@ const struct query_expression *sql_compile_refuse(struct sql_compiler *compiler,
 const struct query_expression *sql_compile_expr(struct sql_compiler *compiler,
                                                 struct sql_level *level,
                                                 const struct sql_expr *expr);
+
+/* What a source that is a REFERENCE walks: the items that have the key which the WHERE of its query
+ * says (compile_reference.c). */
+const struct query_expression *sql_compile_reference(struct sql_compiler *compiler,
+                                                     struct sql_level *level,
+                                                     const struct sql_source *source);
 
 /* A query within another; the sources of that one come first. NULL where the build failed. */
 const struct query_subquery *sql_compile_subquery(struct sql_compiler *compiler,

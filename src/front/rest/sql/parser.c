@@ -173,6 +173,31 @@ static bool parse_source_query(struct sql_parser *parser, struct sql_source *sou
            sql_parser_expect(parser, SQL_TOKEN_CLOSE) && (sql_parser_leave(parser), true);
 }
 
+/* REFERENCE("container") or REFERENCE("database", "container"). */
+static bool parse_reference(struct sql_parser *parser, struct sql_source *source)
+{
+    struct sql_span span = parser->token.span;
+    struct sql_exprs names = {0};
+
+    if (!sql_parser_advance(parser) || !sql_parser_advance(parser) ||
+        !sql_parser_list(parser, SQL_TOKEN_CLOSE, 2, "names in REFERENCE", &names))
+        return false;
+    span.end = parser->last.span.end;
+    for (uint32_t i = 0; i < names.count; i++)
+        if (names.items[i]->kind != SQL_EXPR_LITERAL ||
+            names.items[i]->literal.type != DOCUMENT_STRING || !names.items[i]->literal.text.len)
+            return sql_report_at(parser->report, "SC1001", names.items[i]->span,
+                                 "Syntax error, REFERENCE takes the name of a container, or those "
+                                 "of a database and a container, as texts.");
+    if (!names.count)
+        return sql_report_at(parser->report, "SC1001", span,
+                             "Syntax error, REFERENCE takes the name of a container.");
+    if (names.count == 2)
+        source->reference_database = names.items[0]->literal.text;
+    source->reference = names.items[names.count - 1]->literal.text;
+    return true;
+}
+
 /* Behind `alias IN`. */
 static bool parse_iterated(struct sql_parser *parser, struct sql_source *source)
 {
@@ -180,6 +205,14 @@ static bool parse_iterated(struct sql_parser *parser, struct sql_source *source)
     source->alias_given = true;
     if (sql_parser_at(parser, SQL_TOKEN_OPEN))
         return parse_source_query(parser, source);
+    if (sql_parser_at_name(parser) && slice_equal_nocase(parser->token.text, SLICE("REFERENCE"))) {
+        struct sql_token next;
+
+        if (!sql_parser_peek(parser, 1, &next))
+            return false;
+        if (next.kind == SQL_TOKEN_OPEN)
+            return parse_reference(parser, source);
+    }
     return sql_parser_path(parser, &source->path);
 }
 

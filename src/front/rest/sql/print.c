@@ -274,6 +274,14 @@ static void print_source(const struct sql_source *source, struct buf *buf)
     }
     if (source->path) {
         sql_print_expr(source->path, buf);
+    } else if (source->reference.data) {
+        BUF_APPEND(buf, "REFERENCE(");
+        if (source->reference_database.data) {
+            document_json_write_string(source->reference_database, buf);
+            BUF_APPEND(buf, ", ");
+        }
+        document_json_write_string(source->reference, buf);
+        buf_append_byte(buf, ')');
     } else {
         buf_append_byte(buf, '(');
         sql_print(source->subquery, buf);

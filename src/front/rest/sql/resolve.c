@@ -75,8 +75,13 @@ static bool resolve_sources(struct resolver *resolver, struct sql_query *query,
         bool first = from_container && i == 0;
 
         source->slot = resolver->slots++;
-        if (source->path ? !resolve_path(resolver, source, &scope, first)
-                         : !resolve_query(resolver, source->subquery, &scope, first))
+        if (source->reference.data && first)
+            return sql_report_at(resolver->report, "", source->span,
+                                 "REFERENCE can only be joined: FROM names the container of the "
+                                 "query first.");
+        if (source->path && !resolve_path(resolver, source, &scope, first))
+            return false;
+        if (source->subquery && !resolve_query(resolver, source->subquery, &scope, first))
             return false;
         if (source->alias.len && source_find(&scope, source->alias))
             return sql_report_at(resolver->report, "", source->span,

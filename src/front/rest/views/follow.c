@@ -76,6 +76,16 @@ static uint64_t keys_hash(const struct definition_fields *fields)
     return hash;
 }
 
+/* A re-key that only places keys otherwise does not count as one for who names keys
+ * (rekeyed_lsn), but leaves contributions behind as well. 0 for hashes: as it was written down by
+ * versions before. */
+static uint64_t strategy_of(const struct definition_fields *fields)
+{
+    return fields->key.strategy == PARTITION_STRATEGY_HASH
+               ? 0
+               : ((uint64_t)fields->key.strategy + 1) << 48;
+}
+
 /* What rows and contributions that are there were made by. Under another partition key the rows of
  * groups are where they belong, but what was added to them was left behind (item/contribution.h).
  */
@@ -91,8 +101,8 @@ static uint64_t made_by(const struct step *step)
                                     sizeof step->definition->source_rids[i].owner, hash);
     if (rest_view_query_is_grouped(step->state->query) &&
         document_find(fields->document, SLICE("partitionKey"), &key) && key.type == DOCUMENT_OBJECT)
-        hash =
-            XXH3_64bits_withSeed(key.document.data, key.document.len, hash + fields->rekeyed_lsn);
+        hash = XXH3_64bits_withSeed(key.document.data, key.document.len,
+                                    hash + fields->rekeyed_lsn + strategy_of(fields));
     return hash ? hash : 1;
 }
 
@@ -108,6 +118,7 @@ static void begin(const struct step *step, bool again)
     state->walked = true;
     state->phase = REST_VIEW_FILL;
     state->again = again;
+    state->gaps = false;
     state->source = 0;
     state->keys = 0;
     buf_clear(&state->position);

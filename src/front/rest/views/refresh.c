@@ -63,6 +63,8 @@ static void left_out(struct batch *batch, const struct rest_view_touched *touche
     char text[RID_TEXT_SIZE];
 
     batch->state->figures.left_out++;
+    batch->state->gaps = true; /* written down before what is read of the history is passed */
+    batch->state->changed = true;
     log_event(batch->services->log, LOG_WARNING, "an item is left out of a view",
               LOG_INT("view", batch->state->number),
               LOG_SLICE("item", rid_format(touched->source, text)),

@@ -5,11 +5,14 @@
 #include "catalogue/notes.h"
 
 enum {
-    FORMAT_BEFORE = 1, /* without generation and hash */
-    FORMAT = 2,
+    FORMAT_FIRST = 1,  /* without generation and hash */
+    FORMAT_BEFORE = 2, /* does not know of gaps */
+    FORMAT = 3,
+    FLAG_AGAIN = 1,
+    FLAG_GAPS = 2,
     KEY_LEN = 13,
-    FIXED_LEN_BEFORE = 3 + 16 + 8 + 4 + 8,
-    FIXED_LEN = FIXED_LEN_BEFORE + 4 + 8,
+    FIXED_LEN_FIRST = 3 + 16 + 8 + 4 + 8,
+    FIXED_LEN = FIXED_LEN_FIRST + 4 + 8,
     POSITION_MAX = 64 * 1024
 };
 
@@ -58,13 +61,14 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     if (value.found != ENGINE_FOUND)
         return true;
     from = value.bytes.data;
-    fixed = value.bytes.len && from[0] == FORMAT_BEFORE ? FIXED_LEN_BEFORE : FIXED_LEN;
-    if (value.bytes.len < fixed || (from[0] != FORMAT && from[0] != FORMAT_BEFORE) ||
+    fixed = value.bytes.len && from[0] == FORMAT_FIRST ? FIXED_LEN_FIRST : FIXED_LEN;
+    if (value.bytes.len < fixed || from[0] < FORMAT_FIRST || from[0] > FORMAT ||
         from[1] > REST_VIEW_FOLLOW)
         return error_set(err, ERROR_STORE_CORRUPT, "the note of view %u cannot be read",
                          state->number);
     state->phase = (enum rest_view_phase)from[1];
-    state->again = from[2];
+    state->again = from[2] & FLAG_AGAIN;
+    state->gaps = from[0] < FORMAT || (from[2] & FLAG_GAPS);
     state->at = (struct history_place){.time = bytes_get_be64(from + 3),
                                        .origin = bytes_get_be32(from + 11),
                                        .ordinal = bytes_get_be32(from + 15)};
@@ -72,7 +76,7 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     state->kept_ms = state->at_ms;
     state->source = bytes_get_be32(from + 27);
     state->keys = bytes_get_be64(from + 31);
-    if (from[0] == FORMAT) {
+    if (from[0] != FORMAT_FIRST) {
         state->generation = bytes_get_be32(from + 39);
         state->made_by = bytes_get_be64(from + 43);
     }
@@ -104,7 +108,9 @@ bool rest_view_state_write(struct rest_view_state *state, struct catalogue *cata
                            struct error *err)
 {
     CLEANUP(buf_done) struct buf value;
-    uint8_t key[KEY_LEN], fixed[FIXED_LEN] = {FORMAT, (uint8_t)state->phase, state->again};
+    uint8_t key[KEY_LEN], fixed[FIXED_LEN] = {FORMAT, (uint8_t)state->phase,
+                                              (uint8_t)((state->again ? FLAG_AGAIN : 0) |
+                                                        (state->gaps ? FLAG_GAPS : 0))};
 
     uint64_t recorded;
 

@@ -3,9 +3,10 @@
  * A note under 'v' | account, 4 | database, 4 | container, 4 (catalogue/notes.h) has, numbers
  * big-endian,
  *
- *     1  format, 2
+ *     1  format, 3
  *     1  phase (enum rest_view_phase)
- *     1  0: it was empty when it was begun, 1: it may have items that nothing stands for
+ *     1  flags: 1, it may have items that nothing stands for, as it was not empty when it was
+ *        begun; 2, it lacks items that could not be stored
  *     8, 4, 4  time (not above that of the last record there is), origin, ordinal: changes up to
  * this place are in it, or will be when what is there is filled in 8  wall clock of that place, ms
  *     4  filling: which source
@@ -14,7 +15,8 @@
  *     8  a hash of what it was made by: its query; with GROUP BY also how its keys are made
  *     .. filling: behind which item; sweeping: behind which item of the view
  *
- * Format 1 lacks generation and hash. It may be behind what the view has: doing a change again
+ * Format 2 does not say whether items are lacking, format 1 has neither generation nor hash. It may
+ * be behind what the view has: doing a change again
  * leaves the view as it is. */
 #pragma once
 
@@ -49,6 +51,7 @@ struct rest_view_state {
 
     enum rest_view_phase phase;
     bool again;
+    bool gaps; /* an item was left out since it was begun, or it is not known */
     struct history_place at;
     int64_t at_ms;
     uint32_t source;

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "catalogue/views.h"
 #include "document/bson.h"
+#include "front/rest/views/cover.h"
 #include "front/rest/views/follow.h"
 
 #include <xxhash.h>
@@ -376,8 +377,14 @@ bool rest_views_round(struct rest_views *views, bool *ret_more, struct error *er
     bool fine = look(views, err), more = false;
 
     views->soon_ms = clock_monotonic_ms() + IDLE_MS;
-    for (struct rest_view_state *state = views->list; state; state = state->next)
-        fine = state_visit(views, state, &more, err) && fine;
+    for (struct rest_view_state *state = views->list; state; state = state->next) {
+        struct error own;
+
+        if (state_visit(views, state, &more, &own))
+            continue; /* which may have left something in it */
+        *err = own;
+        fine = false;
+    }
     parked_look(views);
     *ret_more = more;
     return fine;
@@ -603,6 +610,41 @@ bool rest_views_report(struct rest_views *views, const struct container *view,
     return found;
 }
 
+/* A definition with another query is published before the view is built again by it: until the
+ * state has taken it over, its rows are not what the definition says. */
+static const char *why_unfit(const struct rest_view_state *state, struct slice query)
+{
+    if (state->phase != REST_VIEW_FOLLOW || state->query_hash != XXH3_64bits(query.data, query.len))
+        return "it is being built";
+    if (state->gaps)
+        return "items that could not be stored are left out of it";
+    return NULL;
+}
+
+void rest_views_standing(struct rest_views *views, const struct container *view,
+                         const struct item_token *tokens, size_t token_count,
+                         struct rest_view_standing *ret_standing)
+{
+    const struct definition_view *definition = &definition_fields(container_definition(view))->view;
+    const struct front_services *services = &views->options.services;
+    const struct rest_view_wait wait = {.tokens = tokens, .token_count = token_count};
+    struct rest_view_standing standing = {.unfit = "it is being built"};
+
+    WITH_LOCK (&views->lock) {
+        const struct rest_view_state *state = state_find(views, container_info(view)->number);
+
+        if (state) {
+            standing.unfit = why_unfit(state, definition->query);
+            standing.has_all = rest_view_has_all(state, times_of(views));
+            standing.has_tokens = standing.has_all || has_tokens(state, &wait);
+            standing.lag_ms =
+                rest_view_lag(state, times_of(views), clock_read_wall_ms(services->clock));
+            standing.lag_lsn = standing.lag_ms ? lag_lsn(views, state) : 0;
+        }
+    }
+    *ret_standing = standing;
+}
+
 bool rest_views_check(struct slice body, struct error *err)
 {
     CLEANUP(rest_view_query_free) struct rest_view_query *query = NULL;
@@ -614,6 +656,14 @@ bool rest_views_check(struct slice body, struct error *err)
     return !definition_fields(definition)->view.form ||
            (rest_view_query_new(&definition_fields(definition)->view, &query, err) &&
             rest_view_query_key_check(query, &definition_fields(definition)->key, err));
+}
+
+bool rest_views_index_path(const struct container *view, struct arena *arena,
+                           struct slice *ret_path)
+{
+    const struct definition_fields *fields = definition_fields(container_definition(view));
+
+    return fields->view.form && rest_view_cover_path(&fields->view, &fields->key, arena, ret_path);
 }
 
 bool rest_views_replace_check(const struct container *container, struct slice body,

@@ -43,6 +43,11 @@ NODISCARD bool rest_views_replace_check(const struct container *container, struc
 NODISCARD bool rest_views_key_check(const struct container *view, struct slice partition_key,
                                     struct error *err);
 
+/* The property of its source that a view has all its items by: it is an index table by that. In the
+ * arena. False: it is none, or none that every query by the property can use. */
+NODISCARD bool rest_views_index_path(const struct container *view, struct arena *arena,
+                                     struct slice *ret_path);
+
 /* A request that waits for a view: in its call, all zero at first. */
 struct rest_view_wait {
     struct rest_views *views;
@@ -67,6 +72,20 @@ NODISCARD bool rest_views_wait(struct rest_views *views, const struct container 
 
 /* Whoever waits, waits no more, now and later. NULL is fine. */
 void rest_views_let_go(struct rest_views *views);
+
+/* How a view stands for who reads its source through it. */
+struct rest_view_standing {
+    const char *unfit; /* why it cannot stand for its source, whatever is read; NULL: it can */
+    bool has_all;      /* whatever was committed to its source when this was asked */
+    bool has_tokens;   /* what all of the tokens name */
+    int64_t lag_ms;
+    uint64_t lag_lsn;
+};
+
+/* unfit: it is being filled, or lacks items that could not be stored, or was not looked at yet. */
+void rest_views_standing(struct rest_views *views, const struct container *view,
+                         const struct item_token *tokens, size_t token_count,
+                         struct rest_view_standing *ret_standing);
 
 /* How a view is. False: it is none, or was not looked at yet. */
 bool rest_views_report(struct rest_views *views, const struct container *view,

@@ -47,6 +47,27 @@ static void a_plan_is_shown_as_a_tree(void **state UNUSED)
               "    an index on /b/? would have helped\n"));
 }
 
+static void a_plan_names_the_view_that_answered_and_why_others_did_not(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct shell_explained explained = {0};
+    CLEANUP(buf_done) struct buf out;
+
+    buf_init(&out, BUF_DEFAULT_MAX);
+    add(&explained,
+        "{\"access\":{\"kind\":\"scan\"},\"operator\":\"stream\",\"partitions\":{\"read\":1,"
+        "\"all\":2},\"view\":{\"id\":\"by-email\",\"lagMs\":3,\"insteadOfPartitions\":16},"
+        "\"viewsNotUsed\":[{\"id\":\"open\",\"reason\":\"it is being built\"}]}",
+        arena);
+    shell_explained_append(&explained, &out);
+    buf_append_byte(&out, '\0');
+    assert_non_null(strstr((const char *)out.data, "  partitions: 1 of 2\n"
+                                                   "  through the view by-email, 3 ms behind, "
+                                                   "instead of 16 partitions of its source\n"
+                                                   "  not through the view open: it is being "
+                                                   "built\n"));
+}
+
 static void figures_of_all_pages_are_added_up(void **state UNUSED)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -79,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_is_shown_as_a_tree),
+        cmocka_unit_test(a_plan_names_the_view_that_answered_and_why_others_did_not),
         cmocka_unit_test(figures_of_all_pages_are_added_up),
         cmocka_unit_test(an_answer_without_a_plan_is_told),
     };

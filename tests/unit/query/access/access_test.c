@@ -1,3 +1,4 @@
+#include "query/expression/imply.h"
 #include "support/queries.h"
 
 static const struct query_expression *exists_tag(struct queries *f, const char *tag)
@@ -204,6 +205,160 @@ static void two_frequent_values_are_intersected(void **state)
     }
 }
 
+/* 3,000 documents: x of every second, y of every third, w of every fifth; z of none of these but
+ * the last one; b rises. */
+static void frequent_put(struct queries *f, unsigned partitions)
+{
+    for (size_t i = 0; i < 3000 && f->document_count < 3000; i++) {
+        char json[160];
+
+        snprintf(json, sizeof json,
+                 "{\"id\":\"%zu\",\"pk\":%zu,\"x\":%d,\"y\":%d,\"w\":%d,\"b\":%zu%s}", i, i % 9,
+                 i % 2 == 0, i % 3 == 0, i % 5 == 0, i, i == 2999 ? ",\"z\":1" : "");
+        queries_add(f, json);
+    }
+    queries_open(f, &(struct test_space_options){.partitions = partitions});
+    queries_put(f);
+}
+
+static const struct query_expression *is_one(struct queries *f, const char *name)
+{
+    return queries_compare(f, name, QUERY_EQUAL, "1");
+}
+
+/* What any of several has is intersected with a frequent value, member by member. */
+static void unions_are_intersected_with_a_frequent_value(void **state)
+{
+    struct queries *f = *state;
+    struct query_plan plan = queries_plan(
+        queries_path(f, "id"),
+        query_and(&f->build, query_or(&f->build, is_one(f, "w"), is_one(f, "z")), is_one(f, "x")));
+
+    plan.query.filter = query_and(&f->build, plan.query.filter, is_one(f, "y"));
+    for (unsigned partitions = 1; partitions <= 2; partitions++) {
+        struct queries_how how = {.explain_has = "intersectedWith"};
+
+        /* 100 of 3,000 are all of it; of two of them 300 at most */
+        frequent_put(f, partitions);
+        queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        how = (struct queries_how){.page = 1000};
+        queries_same_set(queries_run(f, &plan, &how), queries_expect(f, &plan));
+        assert_in_range(how.last.metrics.items_loaded, 100, 300);
+    }
+}
+
+/* More entries than are counted at first, of all indexes: the one with fewer is still found. */
+static void ranges_that_lead_to_fewer_items_are_taken(void **state)
+{
+    struct queries *f = *state;
+    const struct query_expression *few =
+        query_or(&f->build, queries_compare(f, "b", QUERY_LESS, "280"),
+                 queries_compare(f, "z", QUERY_GREATER, "1"));
+    struct query_plan plans[] = {
+        queries_plan(queries_path(f, "id"), query_and(&f->build, few, is_one(f, "x"))),
+        queries_plan(queries_path(f, "id"),
+                     query_and(&f->build, queries_compare(f, "b", QUERY_LESS, "280"),
+                               queries_compare(f, "x", QUERY_GREATER, "0"))),
+    };
+
+    frequent_put(f, 1);
+    for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
+        struct queries_how how = {.page = 1000};
+
+        queries_same_set(queries_run(f, &plans[i], &how), queries_expect(f, &plans[i]));
+        assert_in_range(how.last.metrics.items_loaded, 140, 280);
+        how = (struct queries_how){.page = 7};
+        queries_same_set(queries_run(f, &plans[i], &how), queries_expect(f, &plans[i]));
+    }
+}
+
+static struct query_plan counting(struct queries *f, struct query_aggregate_call *call,
+                                  const struct query_expression *filter)
+{
+    struct query_plan plan = queries_plan(query_variable(&f->build, 1), filter);
+
+    *call = (struct query_aggregate_call){QUERY_COUNT, queries_value(f, "1"), 1};
+    plan.query.aggregates = call;
+    plan.query.aggregate_count = 1;
+    return plan;
+}
+
+static void counts_of_several_values_read_no_items(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call call;
+    const struct query_expression *any = query_or(&f->build, is_one(f, "w"), is_one(f, "z"));
+    struct query_plan plan = counting(
+        f, &call, query_and(&f->build, any, query_and(&f->build, is_one(f, "x"), is_one(f, "y"))));
+
+    for (unsigned partitions = 1; partitions <= 2; partitions++) {
+        struct queries_how how = {0};
+
+        frequent_put(f, partitions);
+        queries_are(queries_run(f, &plan, &how), "100");
+        assert_int_equal(how.last.metrics.items_loaded, 0);
+        /* no more than a few times what the shortest list has, which is 601 */
+        assert_true(how.last.metrics.index_entries < 8 * 601);
+    }
+}
+
+/* --- What is not there -------------------------------------------------------------------------
+ */
+
+static bool no_y_evaluate(const struct query_expression *expression, struct query_context *context,
+                          struct document_value *ret_value, struct error *err)
+{
+    struct document_value y;
+    int64_t number;
+
+    if (!query_evaluate(expression->children[0], context, &y, err))
+        return false;
+    *ret_value = document_bool(!document_to_int64(&y, &number) || number != 1);
+    return true;
+}
+
+static const struct query_implied *no_y_imply(const struct query_expression *expression,
+                                              const struct query_implying *implying, bool truth)
+{
+    static const struct document_value one = {.type = DOCUMENT_INT32, .int32 = 1};
+    struct query_operand y = query_operand_of(implying, expression->children[0]);
+
+    return truth ? query_implied_absent(implying, &y, &one, 1)
+                 : query_implied_points(implying, &y, &one, 1);
+}
+
+static const struct query_kind no_y_kind = {"no y", no_y_evaluate, QUERY_STABLE, no_y_imply};
+
+static void counts_without_a_value_read_no_items(void **state)
+{
+    struct queries *f = *state;
+    const struct query_expression *y = queries_path(f, "y");
+    const struct query_expression *no_y =
+        query_node(&f->build, &no_y_kind, sizeof(struct query_expression), &y, 1);
+    const struct query_expression *filters[] = {
+        query_and(&f->build, is_one(f, "x"), no_y),
+        query_and(&f->build, query_or(&f->build, is_one(f, "w"), is_one(f, "z")), no_y),
+        query_and(&f->build, query_or(&f->build, is_one(f, "w"), is_one(f, "z")),
+                  query_and(&f->build, no_y, is_one(f, "x"))),
+    };
+    static const char *const counts[] = {"1000", "401", "200"};
+
+    for (unsigned partitions = 1; partitions <= 2; partitions++) {
+        frequent_put(f, partitions);
+        for (size_t i = 0; i < ARRAY_LEN(filters); i++) {
+            struct query_aggregate_call call;
+            struct query_plan plan = counting(f, &call, filters[i]),
+                              rows = queries_plan(queries_path(f, "id"), filters[i]);
+            struct queries_how how = {.explain_has = "without"};
+
+            queries_are(queries_run(f, &plan, &how), counts[i]);
+            assert_int_equal(how.last.metrics.items_loaded, 0);
+            how = (struct queries_how){0};
+            queries_same_set(queries_run(f, &rows, &how), queries_expect(f, &rows));
+        }
+    }
+}
+
 static void explanations_name_the_index_that_is_missing(void **state)
 {
     struct queries *f = *state;
@@ -245,6 +400,14 @@ static void explanations_advise_composite_indexes_and_orders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unions_are_intersected_with_a_frequent_value, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(ranges_that_lead_to_fewer_items_are_taken, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(counts_of_several_values_read_no_items, queries_setup,
+                                        queries_teardown),
+        cmocka_unit_test_setup_teardown(counts_without_a_value_read_no_items, queries_setup,
+                                        queries_teardown),
         cmocka_unit_test_setup_teardown(explanations_advise_composite_indexes_and_orders,
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(many_keys_cost_one_lookup_each, queries_setup,

@@ -21,11 +21,15 @@ static struct query_block_key key_at(uint32_t partition, uint64_t lsn)
 }
 
 /* False: there was no room for all of them. */
-static bool block_make(struct query_blocks *blocks, uint32_t partition, uint64_t lsn, size_t count)
+static bool block_make_for(struct query_blocks *blocks, const void *account, uint32_t partition,
+                           uint64_t lsn, size_t count)
 {
     struct query_block_key key = key_at(partition, lsn);
-    struct query_block *block = query_block_begin(blocks, &key);
+    struct query_block *block;
     bool there = true;
+
+    key.account = account;
+    block = query_block_begin(blocks, &key);
 
     for (uint64_t i = 0; there && i < count; i++) {
         uint8_t value[16] = {0}, name[8];
@@ -40,6 +44,11 @@ static bool block_make(struct query_blocks *blocks, uint32_t partition, uint64_t
         query_blocks_put(blocks, block);
     query_block_unref(block);
     return there;
+}
+
+static bool block_make(struct query_blocks *blocks, uint32_t partition, uint64_t lsn, size_t count)
+{
+    return block_make_for(blocks, NULL, partition, lsn, count);
 }
 
 static struct query_block *find(struct query_blocks *blocks, const struct query_block_key *key)
@@ -103,6 +112,35 @@ static void a_block_is_found_from_its_lsn_on(void **state UNUSED)
     assert_true(block_make(blocks, 2, 11, 5));
     assert_false(is_there(blocks, 2, 10, 1000));
     assert_true(is_there(blocks, 2, 11, 5));
+}
+
+static void an_account_with_many_pushes_out_nobody_but_itself(void **state UNUSED)
+{
+    CLEANUP(query_blocks_free) struct query_blocks *blocks = query_blocks_new(100000);
+    const int accounts[3] = {0};
+
+    assert_true(block_make_for(blocks, &accounts[0], 1, 1, 500));
+    assert_true(block_make_for(blocks, &accounts[1], 2, 1, 300));
+    for (uint32_t i = 10; i < 60; i++) {
+        assert_true(block_make_for(blocks, &accounts[2], i, 1, 500));
+        assert_in_range(query_blocks_bytes(blocks), 1, 100000);
+    }
+    assert_true(is_there(blocks, 1, 1, 500));
+    assert_true(is_there(blocks, 2, 1, 300));
+    assert_true(is_there(blocks, 59, 1, 500));
+    assert_false(is_there(blocks, 10, 1, 500));
+    /* nor with one that is larger than all there is room for */
+    assert_false(block_make_for(blocks, &accounts[2], 70, 1, 10000));
+    assert_true(is_there(blocks, 1, 1, 500));
+    assert_true(is_there(blocks, 2, 1, 300));
+    /* who has less than others gets room from who has most */
+    for (uint32_t i = 80; i < 83; i++)
+        assert_true(block_make_for(blocks, &accounts[2], i, 1, 500));
+    assert_true(block_make_for(blocks, &accounts[1], 3, 1, 500));
+    assert_true(is_there(blocks, 1, 1, 500));
+    assert_true(is_there(blocks, 2, 1, 300));
+    assert_true(is_there(blocks, 3, 1, 500));
+    assert_in_range(query_blocks_bytes(blocks), 1, 100000);
 }
 
 static void the_oldest_make_way_and_no_more_is_kept_than_there_is_room_for(void **state UNUSED)
@@ -279,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_is_found_from_its_lsn_on),
+        cmocka_unit_test(an_account_with_many_pushes_out_nobody_but_itself),
         cmocka_unit_test(the_oldest_make_way_and_no_more_is_kept_than_there_is_room_for),
         cmocka_unit_test(without_room_nothing_is_kept),
         cmocka_unit_test(what_nobody_uses_goes),

@@ -81,6 +81,7 @@ static void queries_are_rewritten_for_the_client_to_merge(void **state UNUSED)
         {"SELECT c.a FROM c WHERE c.b = 1", ""},
         {"SELECT 1", ""},
         {"SELECT VALUE t FROM c JOIN t IN c.tags", ""},
+        {"SELECT VALUE r.a FROM c JOIN r IN REFERENCE('x') WHERE r.id = c.x", ""},
         {"SELECT * FROM c ORDER BY c.a",
          "SELECT c._rid, [{\"item\": c.a}] AS orderByItems, c AS payload FROM c WHERE " FILTER
          " ORDER BY c.a"},
@@ -103,6 +104,9 @@ static void queries_are_rewritten_for_the_client_to_merge(void **state UNUSED)
         {"SELECT TOP @l * FROM r ORDER BY r.a",
          "SELECT TOP @l r._rid, [{\"item\": r.a}] AS orderByItems, r AS payload FROM r "
          "WHERE " FILTER " ORDER BY r.a"},
+        {"SELECT t FROM root r JOIN t IN REFERENCE('x') WHERE t.id = r.x ORDER BY r.a",
+         "SELECT r._rid, [{\"item\": r.a}] AS orderByItems, {\"t\": t} AS payload FROM root AS r "
+         "JOIN t IN REFERENCE(\"x\") WHERE ((t.id = r.x) AND " FILTER ") ORDER BY r.a"},
         {"SELECT t FROM root r JOIN t IN r.t ORDER BY r.a",
          "SELECT r._rid, [{\"item\": r.a}] AS orderByItems, {\"t\": t} AS payload FROM root AS r "
          "JOIN t IN r.t WHERE " FILTER " ORDER BY r.a"},

@@ -170,6 +170,9 @@ static void queries_have_every_clause(void **state UNUSED)
         {"SELECT * FROM (SELECT VALUE c.a FROM c) x",
          "SELECT * FROM (SELECT VALUE c.a FROM c) AS x"},
         {"SELECT * FROM (SELECT VALUE c.a FROM c)", NULL},
+        {"SELECT r FROM c JOIN r in reference('a') JOIN s IN REFERENCE(\"d\\u0062\", 'x\"') ",
+         "SELECT r FROM c JOIN r IN REFERENCE(\"a\") JOIN s IN REFERENCE(\"db\", \"x\\\"\")"},
+        {"SELECT r FROM c JOIN r IN reference", "SELECT r FROM c JOIN r IN reference"},
         {"SELECT c FROM c JOIN t IN c.tags JOIN (SELECT VALUE s FROM s IN c.sizes WHERE s > 1) z",
          "SELECT c FROM c JOIN t IN c.tags JOIN (SELECT VALUE s FROM s IN c.sizes WHERE (s > 1)) "
          "AS z"},
@@ -291,6 +294,27 @@ static void what_is_no_query_is_refused_near_where_it_fails(void **state UNUSED)
         assert_contains(err.message,
                         (char *)arena_printf(arena, "near '%s'.%c", known[i].near, 0).data);
         assert_null(query);
+    }
+}
+
+static void a_reference_has_names_as_texts(void **state UNUSED)
+{
+    static const char *const known[] = {
+        "SELECT * FROM c JOIN x IN REFERENCE()",    "SELECT * FROM c JOIN x IN REFERENCE(c.name)",
+        "SELECT * FROM c JOIN x IN REFERENCE(1)",   "SELECT * FROM c JOIN x IN REFERENCE('')",
+        "SELECT * FROM c JOIN x IN REFERENCE('a'",  "SELECT * FROM c JOIN x IN REFERENCE('a').b",
+        "SELECT * FROM c JOIN REFERENCE('a') AS x",
+    };
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        struct sql_error error = {0};
+        struct sql_query *query;
+        struct error err;
+
+        assert_fails(sql_parse(slice_of_text(known[i]), NULL, arena, &query, &error, &err), &err,
+                     ERROR_BAD_QUERY);
+        assert_string_equal(error.code, "SC1001");
     }
 }
 
@@ -546,6 +570,7 @@ int main(void)
         cmocka_unit_test(operands_are_of_every_kind),
         cmocka_unit_test(queries_have_every_clause),
         cmocka_unit_test(what_is_no_query_is_refused_near_where_it_fails),
+        cmocka_unit_test(a_reference_has_names_as_texts),
         cmocka_unit_test(a_path_of_from_has_fixed_steps),
         cmocka_unit_test(an_object_takes_no_name_with_a_nul),
         cmocka_unit_test(sources_are_named_by_alias_or_last_step),
