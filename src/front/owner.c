@@ -34,9 +34,10 @@ struct net_owner *front_owner_find(const struct front_services *services,
 {
     if (!services->owners)
         return NULL;
-    return net_owners_find(services->owners,
-                           account ? account_info(account)->number
-                                   : UINT64_MAX - XXH3_64bits(id.data, id.len) % STRANGERS);
+    if (account)
+        return net_owners_find(services->owners, account_info(account)->number);
+    return net_owners_find_guest(services->owners,
+                                 UINT64_MAX - XXH3_64bits(id.data, id.len) % STRANGERS);
 }
 
 bool front_owner_bill(const struct front_services *services, const struct account *account,

@@ -77,7 +77,7 @@ static struct net_owner *bucket_find(struct net_owner *_Atomic *bucket, uint64_t
     return owner;
 }
 
-struct net_owner *net_owners_find(struct net_owners *owners, uint64_t number)
+static struct net_owner *owner_find(struct net_owners *owners, uint64_t number, bool guest)
 {
     struct net_owner *_Atomic *bucket = &owners->buckets[number % BUCKETS];
     struct net_owner *owner = bucket_find(bucket, number);
@@ -91,12 +91,23 @@ struct net_owner *net_owners_find(struct net_owners *owners, uint64_t number)
             return owner;
         owner = MEMORY_NEW(struct net_owner);
         owner->number = number;
+        owner->guest = guest;
         owner->among = owners;
         memory_meter_init(&owner->memory, owners->server, owners->bytes_max);
         atomic_init(&owner->next_found, atomic_load_explicit(bucket, memory_order_relaxed));
         atomic_store_explicit(bucket, owner, memory_order_release);
     }
     return owner;
+}
+
+struct net_owner *net_owners_find(struct net_owners *owners, uint64_t number)
+{
+    return owner_find(owners, number, false);
+}
+
+struct net_owner *net_owners_find_guest(struct net_owners *owners, uint64_t number)
+{
+    return owner_find(owners, number, true);
 }
 
 bool net_owner_is_alone(const struct net_owner *owner)

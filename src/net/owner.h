@@ -18,6 +18,11 @@ CLEANUP_FN(struct net_owners *, net_owners_free)
 /* The owner of that number, made if there is none: it asks for something now. */
 struct net_owner *net_owners_find(struct net_owners *owners, uint64_t number);
 
+/* The same for an owner whose account is still to be made. Once it is there it is another owner, so
+ * this one has less than what the account leaves to others: both together never have every thread.
+ */
+struct net_owner *net_owners_find_guest(struct net_owners *owners, uint64_t number);
+
 /* Has nobody else asked for anything of late, so that there is nobody to be fair to? */
 bool net_owner_is_alone(const struct net_owner *owner);
 

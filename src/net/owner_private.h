@@ -25,6 +25,7 @@ struct net_owner {
     const struct net_owners *among;       /* NULL: of no table, and so alone */
     struct net_owner *_Atomic next_found; /* in the table of owners */
     struct memory_meter memory;
+    bool guest;            /* of an account that is still to be made */
     atomic_size_t pending; /* work of it that has not begun */
 
     /* Under the lock of the workers. */

@@ -163,6 +163,12 @@ static size_t most_of(size_t count)
     return count > 1 ? count - MAX(count / 4, (size_t)1) : count;
 }
 
+/* What one owner may have of so many. */
+static size_t owner_part(const struct net_owner *owner, size_t count)
+{
+    return owner->guest ? MAX(count / 8, (size_t)1) : most_of(count);
+}
+
 static void load_add(struct net_owner *owner, uint64_t cpu_ns, int64_t now_ms)
 {
     int64_t halvings = (now_ms - owner->load_at_ms) / HALVING_MS;
@@ -193,7 +199,8 @@ static bool is_busy(const struct net_workers *workers, struct net_owner *owner, 
 /* The lane whose turn it is, of those that may have another thread. NULL: none. */
 static struct net_lane *lane_find(const struct net_workers *workers, struct net_owner *owner)
 {
-    size_t owner_max = most_of(workers->settings.threads_max), lane_max = most_of(owner_max);
+    size_t owner_max = owner_part(owner, workers->settings.threads_max);
+    size_t lane_max = most_of(owner_max);
     bool free = owner->house || workers->stopping;
 
     if (!free && owner->running >= owner_max)
@@ -301,9 +308,10 @@ static bool pending_admit(struct net_workers *workers, struct net_owner *owner, 
 
     if (!pending_add(&workers->pending, max))
         return error_set(err, ERROR_BUSY, "%zu requests already wait for a worker", max);
-    if (owner && !pending_add(&owner->pending, most_of(max))) {
+    if (owner && !pending_add(&owner->pending, owner_part(owner, max))) {
         atomic_fetch_sub(&workers->pending, 1);
-        return error_set(err, ERROR_BUSY, "%zu requests already wait for a worker", most_of(max));
+        return error_set(err, ERROR_BUSY, "%zu requests already wait for a worker",
+                         owner_part(owner, max));
     }
     return true;
 }

@@ -301,6 +301,38 @@ static void an_owner_leaves_threads_to_others_and_a_container_to_its_others(void
     net_owners_free(owners);
 }
 
+/* The account is made while its requests arrive: those before it have another owner. */
+static void an_account_and_its_guest_do_not_have_all_threads(void **state UNUSED)
+{
+    struct net_workers *workers = workers_make(8, 100, 60000);
+    struct net_owners *owners = net_owners_new(NULL, 1);
+    struct net_owner *guest = net_owners_find_guest(owners, UINT64_MAX);
+    struct net_owner *account = net_owners_find(owners, 1), *other = net_owners_find(owners, 2);
+    CLEANUP(gate_done) struct gate first, gate, third;
+    struct job jobs[12] = {0}, more[20] = {0}, others[2] = {0};
+
+    gate_init(&first);
+    gate_init(&gate);
+    gate_init(&third);
+    third.open = true;
+    gates_set(jobs, ARRAY_LEN(jobs), &first);
+    gates_set(more, ARRAY_LEN(more), &gate);
+    gates_set(others, ARRAY_LEN(others), &third);
+    jobs_submit(workers, jobs, ARRAY_LEN(jobs), guest, 1);
+    gate_wait_for(&first, &first.waiting, 1);
+    jobs_submit(workers, more, 10, account, 1);
+    jobs_submit(workers, more + 10, 10, account, 2);
+    gate_wait_for(&gate, &gate.waiting, 6);
+    jobs_submit(workers, others, ARRAY_LEN(others), other, 1);
+    gate_wait_for(&third, &third.finished, 2);
+    assert_int_equal(first.waiting, 1);
+    gate_open(&first);
+    gate_open(&gate);
+    net_workers_free(workers);
+    assert_int_equal(first.finished + gate.finished, 32);
+    net_owners_free(owners);
+}
+
 static void an_owner_cannot_fill_the_queue(void **state UNUSED)
 {
     struct net_workers *workers = workers_make(1, 8, 60000);
@@ -491,6 +523,7 @@ int main(void)
         cmocka_unit_test(threads_start_only_when_work_waits),
         cmocka_unit_test(idle_threads_end_and_new_ones_take_their_place),
         cmocka_unit_test(an_owner_leaves_threads_to_others_and_a_container_to_its_others),
+        cmocka_unit_test(an_account_and_its_guest_do_not_have_all_threads),
         cmocka_unit_test(an_owner_cannot_fill_the_queue),
         cmocka_unit_test(an_owner_that_computes_takes_turns_with_itself),
         cmocka_unit_test(an_owner_computes_on_every_core_until_another_asks),
