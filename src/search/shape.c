@@ -4,8 +4,6 @@
 #include "base/memory.h"
 #include "search/shape_private.h"
 
-#include <stdlib.h>
-
 struct search_shape {
     size_t positions;
     struct search_earth *earth; /* one of the two */
@@ -72,18 +70,37 @@ size_t search_shape_cells(struct search_shape *shape, const struct search_grid *
                         : search_plane_cells(shape->plane, grid, 0, SEARCH_CELLS_OF_SHAPE, cells);
 }
 
-static int range_compare(const void *a, const void *b)
+/* Some dozens, those of the cells and then those above them in an order of their own. */
+static void ranges_sort(struct search_cell_range *ranges, size_t count)
 {
-    const struct search_cell_range *x = a, *y = b;
+    for (size_t i = 1; i < count; i++) {
+        struct search_cell_range range = ranges[i];
+        size_t at = i;
 
-    return x->first < y->first ? -1 : x->first > y->first;
+        for (; at && ranges[at - 1].first > range.first; at--)
+            ranges[at] = ranges[at - 1];
+        ranges[at] = range;
+    }
 }
 
-/* The cells within each, and those it is in. */
+static void cells_sort(uint64_t *cells, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        uint64_t cell = cells[i];
+        size_t at = i;
+
+        for (; at && cells[at - 1] > cell; at--)
+            cells[at] = cells[at - 1];
+        cells[at] = cell;
+    }
+}
+
+/* The cells within each, and those it is in: along the curve the ones above come in their order, so
+ * that one which several are in is met again at once. */
 size_t search_shape_near(struct search_shape *shape, const struct search_grid *grid,
                          double distance, struct search_cell_range ranges[SEARCH_RANGES_MAX])
 {
-    uint64_t cells[SEARCH_CELLS_MAX];
+    uint64_t cells[SEARCH_CELLS_MAX], above_before[SEARCH_LEVELS + 1] = {0};
     size_t count = 0, kept = 0;
     size_t cell_count = shape->earth ? search_earth_near(shape->earth, distance, cells)
                                      : search_plane_cells(shape->plane, grid, distance,
@@ -91,6 +108,7 @@ size_t search_shape_near(struct search_shape *shape, const struct search_grid *g
 
     static_assert(SEARCH_CELLS_MAX * (1 + SEARCH_LEVELS / SEARCH_LEVEL_STEP) <= SEARCH_RANGES_MAX,
                   "there is room for every cell and those above it");
+    cells_sort(cells, cell_count);
     for (size_t i = 0; i < cell_count; i++) {
         uint64_t end = search_cell_end(cells[i]);
 
@@ -100,10 +118,12 @@ size_t search_shape_near(struct search_shape *shape, const struct search_grid *g
             uint64_t above = search_level_end(level);
             uint64_t cell = (cells[i] & (~above + 1)) | above;
 
-            ranges[count++] = (struct search_cell_range){cell, cell};
+            if (cell != above_before[level])
+                ranges[count++] = (struct search_cell_range){cell, cell};
+            above_before[level] = cell;
         }
     }
-    qsort(ranges, count, sizeof *ranges, range_compare);
+    ranges_sort(ranges, count);
     for (size_t i = 0; i < count; i++) {
         /* one that begins next to it saves another seek, for one number more at most */
         if (kept && ranges[i].first <= ranges[kept - 1].last + 2)

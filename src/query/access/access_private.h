@@ -68,6 +68,9 @@ NODISCARD bool query_region_ranges(const struct query_region *region,
 void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,
                              struct query_index_uses *uses);
 
+/* A path that leads to one value of an item; NULL: it goes through arrays. */
+const struct document_path *query_one_place(const struct document_path *path, struct arena *arena);
+
 /* Has the item, for which such an index has an entry, one figure there that is a point? */
 bool query_spatial_is_point(const struct query_index_use *use, struct slice document);
 

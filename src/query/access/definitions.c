@@ -512,6 +512,8 @@ static void using_end(struct using *u, size_t first, const struct query_ranges *
     memcpy(bounds, u->bounds, definition->part_count * sizeof *bounds);
     use->bounds = bounds;
     use->bound_count = definition->part_count;
+    if (definition->spatial && definition->part_count == 1)
+        use->place = query_one_place(&definition->parts[0].path, arena);
     buf_done(&u->prefix);
 }
 
@@ -700,8 +702,8 @@ static void unions_find(const struct item_space *space, struct query_filter *fil
     }
 }
 
-/* One value of the only part: which arrays there are makes no difference, and to look for them
- * costs as much as to find a few items. False: it is asked for something else, and they do. */
+/* One value of the only part, or cells: which arrays there are makes no difference, and to look for
+ * them costs as much as to find a few items. False: it is asked for something else, and they do. */
 static bool point_use(const struct item_space *space, struct query_filter *filter,
                       const struct index_definition *definition, struct query_index_uses *uses)
 {
@@ -714,7 +716,7 @@ static bool point_use(const struct item_space *space, struct query_filter *filte
     using_begin(&u, space, filter, definition, anywhere, &use);
     if (!ordered_use(&u))
         return true;
-    if (!use.single)
+    if (!use.single && !definition->spatial)
         return false;
     *query_index_use_add(uses, filter->arena) = use;
     return true;

@@ -68,15 +68,15 @@ bool query_region_ranges(const struct query_region *region, const struct index_s
         struct document_value last = index_cell_value(cells[i].last, last_text);
         bool exact;
 
-        list[i].min = query_ranges_point(order, &first, &exact, arena).list[0].min;
-        list[i].max = query_ranges_point(order, &last, &exact, arena).list[0].max;
+        list[i] = query_ranges_point(order, &first, &exact, arena).list[0];
+        if (cells[i].last != cells[i].first)
+            list[i].max = query_ranges_point(order, &last, &exact, arena).list[0].max;
     }
     *ret_ranges = query_ranges_union(list, count, arena);
     return true;
 }
 
-/* A path that leads to one value of an item; NULL: it goes through arrays. */
-static const struct document_path *one_place(const struct document_path *path, struct arena *arena)
+const struct document_path *query_one_place(const struct document_path *path, struct arena *arena)
 {
     struct document_path *copy = ARENA_NEW(arena, struct document_path);
 
@@ -130,6 +130,6 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
             (struct slice[]){SLICE("cells of "), query_path_name(&part->path, filter->arena)}, 2);
         use->definition = definition;
         use->repeats = true;
-        use->place = one_place(&part->path, filter->arena);
+        use->place = query_one_place(&part->path, filter->arena);
     }
 }
