@@ -424,6 +424,11 @@ bool search_earth_within(struct search_earth *inner, struct search_earth *outer)
     return S2BooleanOperation::Contains(outer->shapes(), inner->shapes(), closed());
 }
 
+bool search_earth_has(struct search_earth *earth, struct search_position point)
+{
+    return has_point(earth, point_of(point));
+}
+
 bool search_earth_intersects(struct search_earth *a, struct search_earth *b)
 {
     if (a->single)
@@ -445,28 +450,34 @@ std::vector<S2CellId> faces()
     return found;
 }
 
-double distance_to_point(search_earth *earth, search_earth *point)
+} // namespace
+
+double search_earth_between(struct search_position a, struct search_position b, bool round)
 {
+    return metres_between(a, b, round);
+}
+
+double search_earth_distance_to(struct search_earth *earth, struct search_position position)
+{
+    if (earth->single)
+        return metres_between(earth->position, position, earth->round);
+
+    S2Point point = point_of(position);
     S2ClosestEdgeQuery query(&earth->shapes());
-    S2ClosestEdgeQuery::PointTarget target(point->points[0]);
+    S2ClosestEdgeQuery::PointTarget target(point);
     auto nearest = query.FindClosestEdge(&target);
 
     if (nearest.is_interior() || nearest.distance() == S1ChordAngle::Zero())
         return 0;
-    return metres_between(position_of(query.Project(point->points[0], nearest)), point->position,
-                          earth->round);
+    return metres_between(position_of(query.Project(point, nearest)), position, earth->round);
 }
-
-} // namespace
 
 double search_earth_distance(struct search_earth *a, struct search_earth *b)
 {
-    if (a->single && b->single)
-        return metres_between(a->position, b->position, a->round);
     if (b->single)
-        return distance_to_point(a, b);
+        return search_earth_distance_to(a, b->position);
     if (a->single)
-        return distance_to_point(b, a);
+        return search_earth_distance_to(b, a->position);
 
     S2ClosestEdgeQuery from_a(&a->shapes()), from_b(&b->shapes());
     S2ClosestEdgeQuery::ShapeIndexTarget whole(&b->shapes());

@@ -58,6 +58,23 @@ bool search_shape_intersects(struct search_shape *a, struct search_shape *b)
                     : search_plane_intersects(a->plane, b->plane);
 }
 
+double search_points_distance(struct search_position a, struct search_position b,
+                              const struct search_rules *rules)
+{
+    assert(rules->surface == SEARCH_EARTH);
+    return search_earth_between(a, b, rules->round);
+}
+
+double search_shape_distance_to(struct search_shape *shape, struct search_position point)
+{
+    return search_earth_distance_to(shape->earth, point);
+}
+
+bool search_shape_has(struct search_shape *shape, struct search_position point)
+{
+    return search_earth_has(shape->earth, point);
+}
+
 double search_shape_area(struct search_shape *shape)
 {
     return shape->earth ? search_earth_area(shape->earth) : search_plane_area(shape->plane);

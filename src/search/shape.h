@@ -24,6 +24,11 @@ size_t search_shape_positions(const struct search_shape *shape);
 double search_shape_distance(struct search_shape *a, struct search_shape *b);
 bool search_shape_within(struct search_shape *inner, struct search_shape *outer);
 bool search_shape_intersects(struct search_shape *a, struct search_shape *b);
+/* Of points of the Earth, which need no shape. The rules say what a distance is. */
+double search_points_distance(struct search_position a, struct search_position b,
+                              const struct search_rules *rules);
+double search_shape_distance_to(struct search_shape *shape, struct search_position point);
+bool search_shape_has(struct search_shape *shape, struct search_position point);
 double search_shape_area(struct search_shape *shape);
 
 /* Cells that cover the shape. Returns how many. */

@@ -77,7 +77,7 @@ static bool kept_make(struct kept *kept, struct query_context *context,
     kept->len = value->document.len;
     kept->bytes = memory_alloc(kept->len + 1);
     memcpy(kept->bytes, value->document.data, kept->len);
-    if (!query_work(context, kept->len >> 4, err))
+    if (!query_work(context, QUERY_FIGURE_WORK(kept->len), err))
         return false;
     if (!search_figure_read(value, rules, arena, &figure, &kept->reason))
         return true;

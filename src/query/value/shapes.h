@@ -5,6 +5,9 @@
 #include "query/value/context.h"
 #include "search/shape.h"
 
+/* Units for reading a figure of so many bytes. */
+#define QUERY_FIGURE_WORK(bytes) ((bytes) >> 4)
+
 struct query_shape_cache; /* owned by a context */
 
 void query_shape_cache_free(struct query_shape_cache *cache); /* NULL is fine */
