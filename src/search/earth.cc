@@ -67,6 +67,10 @@ constexpr double CIRCLE_MAX = 0.2;
  * takes two milliseconds, a thousand ten. */
 constexpr size_t BUFFERED_MAX = 8;
 
+/* Cosine of how far corners of a ring may be from its first one where covering it is quick: an eighth
+ * of a radian, so that all are within the radius that outlines may have. */
+constexpr double PLAIN_COSINE_MIN = 0.9922;
+
 /* Corners of a ring that are tried for being convex, each with every edge. */
 constexpr uint32_t CONVEX_POSITIONS_MAX = 17;
 
@@ -357,6 +361,26 @@ bool has_point(search_earth *earth, const S2Point &point)
     return query.Contains(point);
 }
 
+std::unique_ptr<search_earth> earth_begin(const search_figure *figure)
+{
+    auto earth = std::make_unique<search_earth>();
+
+    earth->round = figure->rules.round;
+    earth->positions = figure->position_count;
+    earth->single = figure->part_count == 1 && figure->parts[0].kind == SEARCH_POINT;
+    return earth;
+}
+
+/* What needs nothing of S2's indexes. False: it is something else. */
+bool plain_make(const search_figure *figure, search_earth *earth)
+{
+    if (!earth->single)
+        return convex_make(figure, earth);
+    earth->position = figure->positions[figure->parts[0].first];
+    earth->points.push_back(point_of(earth->position));
+    return true;
+}
+
 /* The only part of a figure. */
 search_figure ring_figure(const search_earth *earth, search_part *part)
 {
@@ -390,16 +414,28 @@ void search_earth::ring_whole()
 struct search_earth *search_earth_new(const struct search_figure *figure,
                                       struct search_reason *ret_reason)
 {
-    auto earth = std::make_unique<search_earth>();
+    auto earth = earth_begin(figure);
 
-    earth->round = figure->rules.round;
-    earth->positions = figure->position_count;
-    earth->single = figure->part_count == 1 && figure->parts[0].kind == SEARCH_POINT;
-    if (earth->single)
-        earth->position = figure->positions[figure->parts[0].first];
-    if (!convex_make(figure, earth.get()) && !parts_make(figure, earth.get(), ret_reason))
+    if (!plain_make(figure, earth.get()) && !parts_make(figure, earth.get(), ret_reason))
         return nullptr;
     return earth.release();
+}
+
+struct search_earth *search_earth_new_plain(const struct search_figure *figure)
+{
+    auto earth = earth_begin(figure);
+
+    return plain_make(figure, earth.get()) ? earth.release() : nullptr;
+}
+
+bool search_earth_is_plain(struct search_earth *earth, double distance)
+{
+    if (earth->single)
+        return distance / RADIUS_MIN * MARGIN <= CIRCLE_MAX;
+    for (const S2Point &corner : earth->corners)
+        if (!(corner.DotProd(earth->corners[0]) > PLAIN_COSINE_MIN))
+            return false;
+    return !earth->corners.empty() && distance <= 0;
 }
 
 void search_earth_free(struct search_earth *earth)

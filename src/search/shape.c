@@ -26,6 +26,25 @@ struct search_shape *search_shape_new(const struct search_figure *figure,
     return NULL;
 }
 
+struct search_shape *search_shape_new_plain(const struct search_figure *figure)
+{
+    struct search_earth *earth =
+        figure->rules.surface == SEARCH_EARTH ? search_earth_new_plain(figure) : NULL;
+    struct search_shape *shape;
+
+    if (!earth)
+        return NULL;
+    shape = MEMORY_NEW(struct search_shape);
+    shape->positions = figure->position_count;
+    shape->earth = earth;
+    return shape;
+}
+
+bool search_shape_is_plain(struct search_shape *shape, double distance)
+{
+    return shape->earth && search_earth_is_plain(shape->earth, distance);
+}
+
 void search_shape_free(struct search_shape *shape)
 {
     if (!shape)

@@ -14,6 +14,11 @@ struct search_shape; /* owned */
 /* NULL: rings cross, holes lie outside, ..., *ret_reason says what. */
 struct search_shape *search_shape_new(const struct search_figure *figure,
                                       struct search_reason *ret_reason);
+/* The same of what is made in some microseconds: a point of the Earth, or a convex ring of few
+ * positions. NULL: it is something else, or none. */
+struct search_shape *search_shape_new_plain(const struct search_figure *figure);
+/* Is such a shape covered as quickly, by search_shape_near? Not all around the Earth. */
+bool search_shape_is_plain(struct search_shape *shape, double distance);
 void search_shape_free(struct search_shape *shape); /* NULL is fine */
 CLEANUP_FN(struct search_shape *, search_shape_free)
 

@@ -12,6 +12,9 @@ struct search_plane;
 
 struct search_earth *search_earth_new(const struct search_figure *figure,
                                       struct search_reason *ret_reason);
+/* What shape.h says of plain ones. */
+struct search_earth *search_earth_new_plain(const struct search_figure *figure);
+bool search_earth_is_plain(struct search_earth *earth, double distance);
 void search_earth_free(struct search_earth *earth);
 double search_earth_distance(struct search_earth *a, struct search_earth *b);
 bool search_earth_within(struct search_earth *inner, struct search_earth *outer);

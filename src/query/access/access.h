@@ -207,6 +207,9 @@ const struct query_index_use *query_words_use(const struct query_plan *plan,
                                               const struct query_expression *expression,
                                               struct arena *arena);
 
+/* Has the item, for which the use has an entry, no other one there? What is not sure is false. */
+bool query_entry_is_only(const struct query_index_use *use, struct slice document);
+
 /* Is the entry with this value, as places have it, the one that an item is taken at: the first of
  * its entries that the use walks? Scratch is the arena's. */
 NODISCARD bool query_entry_is_first(const struct query_index_use *use, bool backwards,

@@ -71,8 +71,6 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
 /* A path that leads to one value of an item; NULL: it goes through arrays. */
 const struct document_path *query_one_place(const struct document_path *path, struct arena *arena);
 
-/* Has the item, for which such an index has an entry, one figure there that is a point? */
-bool query_spatial_is_point(const struct query_index_use *use, struct slice document);
 
 /* What full-text indexes offer. */
 void query_text_uses_find(const struct item_space *space, struct query_filter *filter,

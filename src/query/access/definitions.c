@@ -904,10 +904,6 @@ bool query_entry_is_first(const struct query_index_use *use, bool backwards, str
     struct slice first = SLICE_NONE;
     size_t count;
 
-    if (query_spatial_is_point(use, document)) {
-        *ret_first = true;
-        return true;
-    }
     for (size_t i = 0; i < value.len; i++)
         turned[i] = backwards ? (uint8_t)~value.data[i] : value.data[i];
     if (!index_definition_entries(use->definition, document, arena, &entries, &count, err))

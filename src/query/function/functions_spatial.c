@@ -218,10 +218,11 @@ static const struct query_implied *plane_near(const struct query_operand *operan
     return most < 0 ? query_implied_never(implying) : near(operands, &plane, most, implying);
 }
 
+/* What asks one figure makes its shape for that alone. */
 #define SPATIAL(text, count, surface, function, ...)                                               \
     {                                                                                              \
         .name = text, .arguments_min = count, .arguments_max = count, .stability = QUERY_STABLE,   \
-        .evaluate = surface##_##function, .costly = true, __VA_ARGS__                              \
+        .evaluate = surface##_##function, .costly = count == 1, __VA_ARGS__                        \
     }
 
 static const struct query_function plane_functions[] = {

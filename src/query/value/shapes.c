@@ -3,6 +3,7 @@
 #include "query/value/shapes.h"
 
 #include "base/memory.h"
+#include "item/view_bound.h"
 
 enum {
     KEPT = 4,
@@ -84,8 +85,9 @@ static bool kept_make(struct kept *kept, struct query_context *context,
     if (figure.position_count > 1 &&
         !query_work(context, SHAPE_WORK + MAKE_WORK * figure.position_count, err))
         return false;
-    kept->shape = search_shape_new(&figure, &kept->reason);
-    return true;
+    kept->shape = context->limits.brief ? search_shape_new_plain(&figure)
+                                        : search_shape_new(&figure, &kept->reason);
+    return kept->shape || !context->limits.brief || view_bound_cold(err);
 }
 
 bool query_shape_get(struct query_context *context, const struct document_value *value,
