@@ -123,6 +123,9 @@ enum {
     QUERY_GATHERED_MAX = 1024, /* entries of a range that are put in order at once */
 };
 
+/* Metres; beyond, an index leads to most of what there is on the Earth. */
+#define QUERY_RING_EVERYWHERE 8e6
+
 enum query_access_kind {
     QUERY_ACCESS_NOTHING, /* the filter is never true */
     QUERY_ACCESS_SCAN,
@@ -145,6 +148,7 @@ struct query_access {
     bool backwards;
     bool ordered;  /* hits come in the order of the plan */
     bool exact;    /* the filter is true for all hits: it need not be looked at */
+    double within; /* that was looked for, as wished or found */
     uint64_t work; /* that choosing took besides reading, in units of evaluation */
 
     /* For explanations: what was weighed, and paths that have no index. */
@@ -176,6 +180,8 @@ struct query_access_wish {
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
     double within; /* of what the plan's order by distance asks for, as far as this; 0: all */
+    uint64_t near_rows; /* rows that are wanted by that order: how far to look is to be found by how
+                         * densely an index has things there, if one serves; 0: as far as within */
     bool counted;  /* entries are counted in advance even where there is nothing to choose */
     struct query_context *context; /* that the filter will be evaluated in: it keeps shapes */
 };

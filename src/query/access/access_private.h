@@ -40,6 +40,8 @@ struct query_filter {
     struct slice hint;      /* no other index than this one; data NULL: any */
     struct query_context *context; /* that it will be evaluated in */
     double within;                 /* of a region that the plan is ordered by, no more than this */
+    uint64_t near_rows; /* as many rows are wanted by that order, and within is to be found; 0: it
+                           is given */
     struct cursor_range bounds;    /* of its entries, those that are wanted; data NULL: all */
     uint64_t work;                 /* that looking for indexes took, in units of evaluation */
     bool failed;                   /* looking failed: */
@@ -63,6 +65,19 @@ bool query_definition_whole(const struct item_space *space, struct query_filter 
 NODISCARD bool query_region_ranges(const struct query_region *region,
                                    const struct index_spatial *spatial, enum document_order order,
                                    struct query_filter *filter, struct query_ranges *ret_ranges);
+
+/* Around the point of a region that the plan is ordered by. */
+struct query_density {
+    const struct index_definition *definition;
+    size_t part;         /* of it: the cells */
+    struct slice prefix; /* of the entries, up to the cells */
+    const struct query_region *region;
+};
+
+/* How far away the rows that are wanted should be, by how densely entries lie; INFINITY: there may
+ * be too few. False: the filter's error says why. */
+NODISCARD bool query_density_radius(struct query_filter *filter,
+                                    const struct query_density *density, double *ret_radius);
 
 /* What spatial indexes offer. */
 void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,

@@ -415,6 +415,28 @@ static bool is_everywhere(const struct query_filter *filter,
     return !(far < (region->rules.surface == SEARCH_EARTH ? EARTH_HALF_M : PLANE_FAR));
 }
 
+/* How far to look for rows by distance, where that is to be found. */
+static bool ring_find(struct using *u, size_t part, const struct query_region *region)
+{
+    size_t len = u->prefix.len;
+    struct query_density density = {.definition = u->definition, .part = part, .region = region};
+    double radius;
+
+    if (!region->ordered || !u->filter->near_rows || u->filter->failed)
+        return true;
+    for (size_t i = 0; i < part; i++)
+        prefix_take(u, i, u->bounds[i].list[0].min);
+    density.prefix = arena_copy(u->filter->arena, buf_slice(&u->prefix));
+    u->prefix.len = len;
+    if (!query_density_radius(u->filter, &density, &radius)) {
+        u->filter->failed = true;
+        return false;
+    }
+    u->filter->within = MIN(radius, QUERY_RING_EVERYWHERE);
+    u->filter->near_rows = 0;
+    return true;
+}
+
 /* Binds a part that has cells, by a region. */
 static bool cells_bind(struct using *u, size_t part)
 {
@@ -426,6 +448,7 @@ static bool cells_bind(struct using *u, size_t part)
         if (!condition->region || !condition->through || is_everywhere(u->filter, condition) ||
             condition->region->rules.surface != u->definition->spatial->rules.surface ||
             !path_is(&condition->path, &u->definition->parts[part].path) ||
+            !ring_find(u, part, condition->region) ||
             !query_region_ranges(condition->region, u->definition->spatial, DOCUMENT_ORDER_MONGO,
                                  u->filter, &u->bounds[part]))
             continue;

@@ -24,6 +24,7 @@
 #include "query/stage/rest.h"
 #include "query/value/compare.h"
 
+#include <math.h>
 #include <xxhash.h>
 
 /* --- Streaming ------------------------------------------------------------------------------- */
@@ -784,6 +785,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
                    run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
         .within = run->within,
+        .near_rows = run->near_rows,
         .counted = run->request->explain,
         .context = &run->context,
     };
@@ -792,6 +794,9 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err) ||
         !query_work(&run->context, run->access.work, err))
         return false;
+    if (run->near_rows && isfinite(run->access.within))
+        run->within = run->access.within;
+    run->near_rows = 0;
     if (run->mode == QUERY_MODE_SORT && run->plan->order_defined)
         vectors_choose(run);
     if (run->mode == QUERY_MODE_SORT && !run->unscored)
