@@ -244,8 +244,8 @@ static inline size_t double_key(const uint8_t *at, const uint8_t *end)
     return zeros ? (size_t)__builtin_ctzll(zeros) / 8 : SIZE_MAX;
 }
 
-/* What the first word of every double has whose key has so many digits: the bits that are alike, and
- * what they are. No digit is zero, so that the key ends where it should. */
+/* What the first word of every double has whose key has so many digits: the bits that are alike,
+ * and what they are. No digit is zero, so that the key ends where it should. */
 struct alike {
     uint64_t mask, bits;
 };

@@ -179,10 +179,10 @@ struct query_access_wish {
     uint64_t rows;     /* about how many items will be asked for; 0: all there are */
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
-    double within; /* of what the plan's order by distance asks for, as far as this; 0: all */
+    double within;      /* of what the plan's order by distance asks for, as far as this; 0: all */
     uint64_t near_rows; /* rows that are wanted by that order: how far to look is to be found by how
                          * densely an index has things there, if one serves; 0: as far as within */
-    bool counted;  /* entries are counted in advance even where there is nothing to choose */
+    bool counted;       /* entries are counted in advance even where there is nothing to choose */
     struct query_context *context; /* that the filter will be evaluated in: it keeps shapes */
 };
 

@@ -42,9 +42,9 @@ struct query_filter {
     double within;                 /* of a region that the plan is ordered by, no more than this */
     uint64_t near_rows; /* as many rows are wanted by that order, and within is to be found; 0: it
                            is given */
-    struct cursor_range bounds;    /* of its entries, those that are wanted; data NULL: all */
-    uint64_t work;                 /* that looking for indexes took, in units of evaluation */
-    bool failed;                   /* looking failed: */
+    struct cursor_range bounds; /* of its entries, those that are wanted; data NULL: all */
+    uint64_t work;              /* that looking for indexes took, in units of evaluation */
+    bool failed;                /* looking failed: */
     struct error error;
 };
 
@@ -85,7 +85,6 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
 
 /* A path that leads to one value of an item; NULL: it goes through arrays. */
 const struct document_path *query_one_place(const struct document_path *path, struct arena *arena);
-
 
 /* What full-text indexes offer. */
 void query_text_uses_find(const struct item_space *space, struct query_filter *filter,

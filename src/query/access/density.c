@@ -17,8 +17,8 @@ enum {
     DIGITS = INDEX_CELL_SIZE - 1,
 };
 
-#define ROOM 2.0 /* rows that are hoped for, for each that is wanted */
-#define NEAREST_PART 1e-9 /* of the surface's width: no circle is smaller */
+#define ROOM 2.0             /* rows that are hoped for, for each that is wanted */
+#define NEAREST_PART 1e-9    /* of the surface's width: no circle is smaller */
 #define EARTH_FACE_M2 8.5e13 /* square metres of a sixth of the Earth */
 #define EARTH_WIDTH_M 1e7
 #define CELLS_OF_FACE 0x1p61 /* numbers of the cells in one face, or in the box of a plane */
@@ -94,9 +94,9 @@ static double radius_of(const struct query_filter *filter, const struct search_g
                         uint64_t cell, const struct side *before, const struct side *behind)
 {
     bool earth = grid->surface == SEARCH_EARTH;
-    double width = earth ? EARTH_WIDTH_M : MAX(grid->x_max - grid->x_min, grid->y_max - grid->y_min);
-    double face = earth ? EARTH_FACE_M2
-                        : (grid->x_max - grid->x_min) * (grid->y_max - grid->y_min);
+    double width =
+        earth ? EARTH_WIDTH_M : MAX(grid->x_max - grid->x_min, grid->y_max - grid->y_min);
+    double face = earth ? EARTH_FACE_M2 : (grid->x_max - grid->x_min) * (grid->y_max - grid->y_min);
     double spans = (double)spans_count(filter), rows = (double)filter->near_rows;
     double area = fmin(stretch_of(before, cell), stretch_of(behind, cell)) * face / spans;
 
@@ -112,8 +112,7 @@ bool query_density_radius(struct query_filter *filter, const struct query_densit
     const struct index_definition *definition = density->definition;
     const struct query_region *region = density->region;
     size_t max = MIN(MAX(filter->near_rows, (uint64_t)SIDE_MIN), (uint64_t)SIDE_MAX), first;
-    bool *descending =
-        ARENA_ARRAY(filter->arena, bool, definition->part_count - density->part + 1);
+    bool *descending = ARENA_ARRAY(filter->arena, bool, definition->part_count - density->part + 1);
     struct query_ranges all = query_ranges_all(filter->arena);
     struct cursor_range ranges[2];
     struct cursor_request request = {.kind = CURSOR_INDEX,

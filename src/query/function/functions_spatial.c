@@ -41,9 +41,9 @@ static bool pair_get(const struct document_value *arguments, const struct search
 
     *pair = (struct pair){0};
     for (size_t i = 0; i < 2; i++) {
-        bool may = rules->surface == SEARCH_EARTH &&
-                   (i == 0 || points == POINTS_BOTH ||
-                    (points == POINTS_EITHER && !pair->is_point[0]));
+        bool may =
+            rules->surface == SEARCH_EARTH &&
+            (i == 0 || points == POINTS_BOTH || (points == POINTS_EITHER && !pair->is_point[0]));
 
         pair->is_point[i] = may && search_point_read(&arguments[i], rules, &pair->points[i]);
         if (pair->is_point[i]
@@ -83,8 +83,8 @@ static bool distance(const struct document_value *arguments, const struct search
     if (pair.is_point[0] && pair.is_point[1])
         *ret_value = document_double(search_points_distance(pair.points[0], pair.points[1], rules));
     else if (pair.is_point[0] || pair.is_point[1])
-        *ret_value = document_double(search_shape_distance_to(
-            pair.shapes[pair.is_point[0]], pair.points[!pair.is_point[0]]));
+        *ret_value = document_double(search_shape_distance_to(pair.shapes[pair.is_point[0]],
+                                                              pair.points[!pair.is_point[0]]));
     else
         *ret_value = document_double(search_shape_distance(pair.shapes[0], pair.shapes[1]));
     return true;
@@ -99,9 +99,9 @@ static bool within(const struct document_value *arguments, const struct search_r
     if (!pair_get(arguments, rules, POINTS_FIRST, context, &pair, err))
         return false;
     if (!pair.broken)
-        *ret_value = document_bool(pair.is_point[0]
-                                       ? search_shape_has(pair.shapes[1], pair.points[0])
-                                       : search_shape_within(pair.shapes[0], pair.shapes[1]));
+        *ret_value =
+            document_bool(pair.is_point[0] ? search_shape_has(pair.shapes[1], pair.points[0])
+                                           : search_shape_within(pair.shapes[0], pair.shapes[1]));
     return true;
 }
 
@@ -116,8 +116,8 @@ static bool intersects(const struct document_value *arguments, const struct sear
     if (pair.broken)
         return true;
     if (pair.is_point[0] || pair.is_point[1])
-        *ret_value = document_bool(search_shape_has(pair.shapes[pair.is_point[0]],
-                                                    pair.points[!pair.is_point[0]]));
+        *ret_value = document_bool(
+            search_shape_has(pair.shapes[pair.is_point[0]], pair.points[!pair.is_point[0]]));
     else
         *ret_value = document_bool(search_shape_intersects(pair.shapes[0], pair.shapes[1]));
     return true;

@@ -464,10 +464,8 @@ void query_run_context_init(struct query_run_state *run)
                                       .deadline_ms = limits->deadline_ms};
 
     if (run->request->is_short)
-        evaluation =
-            (struct query_limits){.work_max = QUERY_SHORT_WORK,
-                                  .bytes_max = 4 * QUERY_SHORT_BYTES,
-                                  .brief = true};
+        evaluation = (struct query_limits){
+            .work_max = QUERY_SHORT_WORK, .bytes_max = 4 * QUERY_SHORT_BYTES, .brief = true};
 
     if (run->plan->order == DOCUMENT_ORDER_MONGO)
         evaluation.bytes_max = LARGE_DOCUMENT_BYTES;

@@ -5,13 +5,13 @@
  * Where DISTINCT meets an order, a value is given at the smallest place it occurs at.
  *
  * The first rows by distance are looked for around the figure: all that lies within a distance is
- * read, which by how densely an index has things there should be enough (access/density.c). If it is
- * not, or no index tells, all within ten times of it, and so forth; once there are some, as far as
- * there should be enough if they lie as densely. What was read before is read again, which with such
- * steps is a small part of it. A row that was found further out does not count, for
- * others as far away were not looked for. Rings that leave out what is within would read each item
- * once, but the spool of each would have to be kept beside the others, and the limits of a page to
- * know of several. */
+ * read, which by how densely an index has things there should be enough (access/density.c). If it
+ * is not, or no index tells, all within ten times of it, and so forth; once there are some, as far
+ * as there should be enough if they lie as densely. What was read before is read again, which with
+ * such steps is a small part of it. A row that was found further out does not count, for others as
+ * far away were not looked for. Rings that leave out what is within would read each item once, but
+ * the spool of each would have to be kept beside the others, and the limits of a page to know of
+ * several. */
 #include "query/run/run_private.h"
 
 #include "query/spool/spill.h"

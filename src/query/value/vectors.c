@@ -1,7 +1,7 @@
 /* Two vectors by the bytes of their values, the one that was used longest ago makes way. What rows
  * bring passes through the one; what a query names is used with every row and stays in the other.
- * Bytes are kept of what comes a second time from where it came from before: what a query names lies
- * at one place, what rows bring mostly does not, and is many bytes to copy for nothing. */
+ * Bytes are kept of what comes a second time from where it came from before: what a query names
+ * lies at one place, what rows bring mostly does not, and is many bytes to copy for nothing. */
 #include "query/value/vectors.h"
 
 #include "base/memory.h"

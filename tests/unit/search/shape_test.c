@@ -356,14 +356,17 @@ static struct search_shape *plain_of(struct arena *arena, const struct search_ru
 static void what_takes_long_is_not_plain(void **state)
 {
     CLEANUP(search_shape_free) struct search_shape *point = plain_of(*state, &earth, POINT(5, 5));
-    CLEANUP(search_shape_free) struct search_shape *square =
-        plain_of(*state, &earth, AREA("[[0,0],[1,0],[1,1],[0,1],[0,0]]"));
-    CLEANUP(search_shape_free) struct search_shape *large =
+    CLEANUP(search_shape_free)
+    struct search_shape *square = plain_of(*state, &earth, AREA("[[0,0],[1,0],[1,1],[0,1],[0,0]]"));
+    CLEANUP(search_shape_free)
+    struct search_shape *large =
         plain_of(*state, &earth, AREA("[[0,0],[40,0],[40,40],[0,40],[0,0]]"));
     static const char *const others[] = {
-        LINE("[0,0],[1,1]"), AREA("[[0,0],[0,1],[1,1],[1,0],[0,0]]") /* the rest of the Earth */,
+        LINE("[0,0],[1,1]"),
+        AREA("[[0,0],[0,1],[1,1],[1,0],[0,0]]") /* the rest of the Earth */,
         AREA("[[0,0],[9,0],[9,9],[0,9],[0,0]],[[1,1],[2,1],[2,2],[1,1]]"),
-        AREA("[[0,0],[9,0],[1,1],[0,9],[0,0]]"), AREA("[[0,0],[9,9],[9,0],[0,9],[0,0]]"),
+        AREA("[[0,0],[9,0],[1,1],[0,9],[0,0]]"),
+        AREA("[[0,0],[9,9],[9,0],[0,9],[0,0]]"),
     };
 
     assert_non_null(point);

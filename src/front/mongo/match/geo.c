@@ -391,8 +391,8 @@ bool match_geo_holds(struct match_evaluation *evaluation, const struct match_nod
     if (!value || !shape_get(evaluation, node, value, &shape) ||
         !shape_get(evaluation, node, &node->value, &given))
         return false;
-    if (!work_take(evaluation, ASK_WORK * (search_shape_positions(shape) +
-                                           search_shape_positions(given))))
+    if (!work_take(evaluation,
+                   ASK_WORK * (search_shape_positions(shape) + search_shape_positions(given))))
         return false;
     switch (node->geo.how) {
     case MATCH_GEO_WITHIN:

@@ -1,7 +1,7 @@
 /* Nothing is remembered of a document between its filter, its place in the order and what is shown
  * of it: each works the distance out again, which for points is a few hundred instructions: points
- * of the Earth need no shapes. Those of other figures, and of a plane the point's own, are kept by the
- * context (query/value/shapes.h). */
+ * of the Earth need no shapes. Those of other figures, and of a plane the point's own, are kept by
+ * the context (query/value/shapes.h). */
 #include "front/mongo/match/near.h"
 
 #include "document/bson.h"
