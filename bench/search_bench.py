@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Searching, against PostgreSQL on the same items: words by tsvector and GIN, places by PostGIS.
 
-    search_bench.py PATH_IN_THE_FOLDER_OF_THE_SERVER [--items N] [--seconds S]
+    search_bench.py PATH_IN_THE_FOLDER_OF_THE_SERVER [--items N] [--seconds S] [--connections 1,16]
 
-One connection to each, one query after the other with other words each time. Ours is asked over HTTP by search_bench_load, with requests made
+One query after the other over each connection, with other words each time. One connection tells how long a query takes, and on a busy machine
+who gets a processor; many tell what a query costs. Processor times are those of the servers, whoever else uses the machine. Ours is asked over HTTP by search_bench_load, with requests made
 and signed before; PostgreSQL by pgbench with prepared statements over a socket of the file system. Without PostGIS places are left out, and a
 line says so. Both must have found the same items, or nothing is compared. The ten nearest places are asked for by $near of MongoDB's language,
 for SQL has no order by distance (SC2206, as in the service).
@@ -91,14 +92,16 @@ class Ours:
         headers = {"host": "127.0.0.1", **self.request("POST", "docs", "dbs/b/colls/c", QUERY_HEADERS), "content-length": str(len(body))}
         return b"POST /dbs/b/colls/c/docs HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items()).encode() + b"\r\n" + body
 
-    def rate(self, load, pid, make, seconds):
-        chance = random.Random(11)
-        return rate_of([load, str(self.connection.port), str(pid), str(seconds)], [self.whole(make(chance)) for _ in range(REQUESTS)])
+    def requests(self, make, chance):
+        return self.connection.port, [], [self.whole(make(chance)) for _ in range(REQUESTS)]
 
 
-def rate_of(command, requests):
+def rate(program, pid, args, asked):
     """Queries in a second, and microseconds of the server's processors for each."""
-    said = subprocess.run(command, input=b"".join(b"%d\n" % len(request) + request for request in requests), capture_output=True, check=False)
+    port, kind, requests = asked
+    seconds, connections = args
+    said = subprocess.run([program, str(port), str(pid), str(seconds), str(connections), *kind],
+                          input=b"".join(b"%d\n" % len(request) + request for request in requests), capture_output=True, check=False)
     if said.returncode:
         sys.exit(f"search_bench: {said.stderr.decode()}")
     return tuple(map(float, said.stdout.split()))
@@ -150,9 +153,8 @@ class OursMongo:
         """The ids found, in their order."""
         return [text.decode() for text in re.findall(rb"\x02_id\0....(\d+)\0", self.command(command), re.DOTALL)]
 
-    def rate(self, load, pid, make, seconds):
-        chance = random.Random(11)
-        return rate_of([load, str(self.port), str(pid), str(seconds), "mongo"], [bson({**make(chance), "$db": "b"}) for _ in range(REQUESTS)])
+    def requests(self, make, chance):
+        return self.port, ["mongo"], [bson({**make(chance), "$db": "b"}) for _ in range(REQUESTS)]
 
 
 class Theirs:
@@ -189,13 +191,35 @@ class Theirs:
                  "CREATE INDEX ON t USING gist (at); VACUUM ANALYZE t;")
         return True
 
-    def rate(self, script, seconds):
+    def cpu_s(self):
+        """Of the server and its processes, those that have ended among them."""
+        with open(os.path.join(self.directory, "pg", "postmaster.pid"), encoding="utf-8") as file:
+            server = file.readline().strip()
+        ticks = 0
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                    values = file.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue  # it has ended
+            if process == server:
+                ticks += sum(map(int, values[11:15]))
+            elif values[1] == server:
+                ticks += sum(map(int, values[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def rate(self, script, connections, seconds):
+        """Queries in a second, and microseconds of the server's processors for each."""
         path = os.path.join(self.directory, "script.sql")
         with open(path, "w", encoding="utf-8") as file:
             file.write(script)
         os.chmod(path, 0o644)
-        said = self.run("pgbench", "-h", self.directory, "-U", "postgres", "-n", "-M", "prepared", "-T", str(seconds), "-f", path, "postgres")
-        return float(re.search(r"tps = ([\d.]+)", said)[1])
+        before = self.cpu_s()
+        said = self.run("pgbench", "-h", self.directory, "-U", "postgres", "-n", "-M", "prepared", "-c", str(connections), "-T", str(seconds),
+                        "-f", path, "postgres")
+        time.sleep(0.5)  # until its processes have ended and are counted
+        count = int(re.search(r"actually processed: (\d+)", said)[1])
+        return float(re.search(r"tps = ([\d.]+)", said)[1]), (self.cpu_s() - before) / max(count, 1) * 1e6
 
     def stop(self):
         self.run(f"{POSTGRES}/pg_ctl", "-D", f"{self.directory}/pg", "-m", "immediate", "stop")
@@ -276,6 +300,11 @@ def check(ours, theirs, postgis):
             sys.exit(f"search_bench: {text}: {len(found)} items, PostgreSQL has {len(expected)}")
 
 
+def compare(name, ours, theirs):
+    print(f"{name}, queries per second, vs PostgreSQL: {ours[0]:.0f} / {theirs[0]:.0f} = {ours[0] / theirs[0]:.2f} (goal: 1; "
+          f"processor of a query, us: ours {ours[1]:.0f}, PostgreSQL's {theirs[1]:.0f})", flush=True)
+
+
 def bench(orrery, load, args, directory, log):
     server = Server("orrery", [
         orrery, "serve", "--dev", "--rest", "127.0.0.1:0", "--table", "off", "--mongo", "127.0.0.1:0", "--gremlin", "off",
@@ -297,10 +326,10 @@ def bench(orrery, load, args, directory, log):
         for name, make, places, script in LINES:
             if places and not postgis:
                 continue
-            asked = mongo if make is nearest else ours
-            (rate, cpu), other = asked.rate(load, server.process.pid, make, args.seconds), theirs.rate(script, args.seconds)
-            print(f"{name}, {args.items} items, queries per second, vs PostgreSQL: {rate:.0f} / {other:.0f} = {rate / other:.2f} "
-                  f"(goal: 1; {cpu:.0f} us of our processor each)", flush=True)
+            asked = (mongo if make is nearest else ours).requests(make, random.Random(11))
+            for connections in map(int, args.connections.split(",")):
+                compare(f"{name}, {args.items} items, {connections} connection{'s' if connections > 1 else ''}",
+                        rate(load, server.process.pid, (args.seconds, connections), asked), theirs.rate(script, connections, args.seconds))
     finally:
         theirs.stop()
         server.stop()
@@ -311,6 +340,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--items", type=int, default=int(os.environ.get("SEARCH_BENCH_ITEMS", "20000")))
     parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--connections", default="1,16")
     args = parser.parse_args()
     orrery = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(args.program))), "orrery")
     load = os.path.join(os.path.dirname(os.path.abspath(args.program)), "search_bench_load")
@@ -320,4 +350,5 @@ def main():
         bench(orrery, load, args, directory, log)
 
 
-main()
+if __name__ == "__main__":
+    main()

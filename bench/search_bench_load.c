@@ -1,7 +1,7 @@
-/* Sends requests that search_bench.py and vector_bench.py have made and signed, one after the other
- * over one connection:
+/* Sends requests that search_bench.py and vector_bench.py have made and signed, over some
+ * connections, over each one after the other:
  *
- *     search_bench_load PORT PID SECONDS [mongo] < requests
+ *     search_bench_load PORT PID SECONDS CONNECTIONS [mongo] < requests
  *
  * Each request is its length in bytes as a line, then the bytes: of HTTP, or with "mongo" a command
  * as BSON. Prints how many were answered in a second, and the microseconds of the server's
@@ -45,10 +45,18 @@ static void requests_read(struct requests *requests)
         load_fail("there are no requests");
 }
 
-static void http_run(struct requests *requests, uint16_t port, pid_t server, double seconds,
+/* Who is asked, and how. */
+struct target {
+    uint16_t port;
+    pid_t server;
+    double seconds;
+    size_t connections;
+};
+
+static void http_run(struct requests *requests, const struct target *target,
                      struct load_result *result)
 {
-    struct http_client_plan plan = {.port = port,
+    struct http_client_plan plan = {.port = target->port,
                                     .status = 200,
                                     .body_min = 2,
                                     .request_append = request_append,
@@ -56,19 +64,19 @@ static void http_run(struct requests *requests, uint16_t port, pid_t server, dou
     struct http_client *http = http_client_new(&plan);
     struct load_client client = http_client_load(http);
 
-    load_run(&client, server, 1, seconds, result);
+    load_run(&client, target->server, target->connections, target->seconds, result);
     http_client_free(http);
 }
 
-static void mongo_run(struct requests *requests, uint16_t port, pid_t server, double seconds,
+static void mongo_run(struct requests *requests, const struct target *target,
                       struct load_result *result)
 {
     struct mongo_client_plan plan = {
-        .port = port, .command_append = request_append, .context = requests};
+        .port = target->port, .command_append = request_append, .context = requests};
     struct mongo_client *mongo = mongo_client_new(&plan);
     struct load_client client = mongo_client_load(mongo);
 
-    load_run(&client, server, 1, seconds, result);
+    load_run(&client, target->server, target->connections, target->seconds, result);
     mongo_client_free(mongo);
 }
 
@@ -76,16 +84,19 @@ int main(int argc, char **argv)
 {
     static struct requests requests;
     struct load_result result = {0};
-    bool mongo = argc == 5 && strcmp(argv[4], "mongo") == 0;
-    uint16_t port;
-    pid_t server;
+    bool mongo = argc == 6 && strcmp(argv[5], "mongo") == 0;
+    struct target target;
 
-    if (argc != 4 && !mongo)
-        load_fail("usage: search_bench_load PORT PID SECONDS [mongo] < requests");
+    if (argc != 5 && !mongo)
+        load_fail("usage: search_bench_load PORT PID SECONDS CONNECTIONS [mongo] < requests");
+    target = (struct target){.port = (uint16_t)strtoul(argv[1], NULL, 10),
+                             .server = (pid_t)strtol(argv[2], NULL, 10),
+                             .seconds = strtod(argv[3], NULL),
+                             .connections = strtoul(argv[4], NULL, 10)};
+    if (target.connections == 0 || target.connections > LOAD_CONNECTIONS_MAX)
+        load_fail("there may be 1 to %d connections", LOAD_CONNECTIONS_MAX);
     requests_read(&requests);
-    port = (uint16_t)strtoul(argv[1], NULL, 10);
-    server = (pid_t)strtol(argv[2], NULL, 10);
-    (mongo ? mongo_run : http_run)(&requests, port, server, strtod(argv[3], NULL), &result);
+    (mongo ? mongo_run : http_run)(&requests, &target, &result);
     printf("%.1f %.1f\n", (double)result.operations / result.seconds,
            result.server_cpu_s / (double)MAX(result.operations, (uint64_t)1) * 1e6);
     return 0;

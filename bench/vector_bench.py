@@ -99,7 +99,7 @@ class Client:
             headers = {"host": "127.0.0.1", **signed("POST", path), **QUERY, "content-length": str(len(body))}
             whole = f"POST /{path} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items()) + "\r\n"
             requests += b"%d\n" % (len(whole) + len(body)) + whole.encode() + body
-        said = subprocess.run([self.load, str(self.server.port), str(self.server.process.pid), str(seconds)],
+        said = subprocess.run([self.load, str(self.server.port), str(self.server.process.pid), str(seconds), "1"],
                               input=requests, capture_output=True, check=False)
         if said.returncode:
             fail(said.stderr.decode())

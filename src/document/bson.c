@@ -244,20 +244,40 @@ static inline size_t double_key(const uint8_t *at, const uint8_t *end)
     return zeros ? (size_t)__builtin_ctzll(zeros) / 8 : SIZE_MAX;
 }
 
-/* Most keys of an array are as long as the one before. The loop for one length knows where the next
- * element begins before it has looked at this one, so that several are under way at once. */
+/* What the first word of every double has whose key has so many digits: the bits that are alike,
+ * and what they are. No digit is zero, so that the key ends where it should. */
+struct alike {
+    uint64_t mask, bits;
+};
+
+static inline struct alike double_alike(size_t len)
+{
+    uint64_t key = ((uint64_t)1 << 8 * len) - 1;
+
+    if (len > 6) /* the word does not have its end */
+        return (struct alike){0, 1};
+    return (struct alike){0xFF | (key & SCAN_ONES * 0xF0) << 8 | (uint64_t)0xFF << 8 * (len + 1),
+                          DOCUMENT_DOUBLE | (key & SCAN_ONES * 0x30) << 8};
+}
+
+/* Most keys of an array are as long as the one before, and digits. The loop for one length knows
+ * where the next element begins before it has looked at this one, so that several are under way at
+ * once. */
 size_t document_iter_doubles(struct document_iter *iter, double *to, size_t max)
 {
     const uint8_t *at = iter->at;
     size_t count = 0, len;
 
     while (count < max && (len = double_key(at, iter->end)) != SIZE_MAX) {
+        struct alike alike = double_alike(len);
+
         do {
             uint64_t bits = bytes_get_le64(at + 1 + len + 1);
 
             memcpy(&to[count++], &bits, sizeof bits);
             at += 1 + len + 1 + sizeof bits;
-        } while (count < max && double_key(at, iter->end) == len);
+        } while (count < max && iter->end - at >= 1 + 8 + 8 &&
+                 (scan_load(at) & alike.mask) == alike.bits);
     }
     iter->at = at;
     return count;

@@ -14,8 +14,6 @@
 #include "document/bson.h"
 #include "search/shape.h"
 
-#include <stdio.h>
-
 enum {
     POINT_WORK = 256,    /* steps for a point */
     FIGURE_WORK = 16384, /* for any other figure: validated, and covered by cells */
@@ -26,7 +24,11 @@ enum {
 
 struct document_value index_cell_value(uint64_t cell, char text[INDEX_CELL_SIZE])
 {
-    snprintf(text, INDEX_CELL_SIZE, "%016llx", (unsigned long long)cell);
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = INDEX_CELL_SIZE - 1; i-- > 0; cell >>= 4)
+        text[i] = digits[cell & 15];
+    text[INDEX_CELL_SIZE - 1] = '\0';
     return document_string(slice_of(text, INDEX_CELL_SIZE - 1));
 }
 

@@ -31,6 +31,7 @@
 
 #include <GeographicLib/Geodesic.hpp>
 #include <GeographicLib/PolygonArea.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -65,6 +66,13 @@ constexpr double CIRCLE_MAX = 0.2;
 /* Positions of what is widened edge by edge. Around more of them goes a circle: widening a dozen
  * takes two milliseconds, a thousand ten. */
 constexpr size_t BUFFERED_MAX = 8;
+
+/* Cosine of how far corners of a ring may be from its first one where covering it is quick: an eighth
+ * of a radian, so that all are within the radius that outlines may have. */
+constexpr double PLAIN_COSINE_MIN = 0.9922;
+
+/* Corners of a ring that are tried for being convex, each with every edge. */
+constexpr uint32_t CONVEX_POSITIONS_MAX = 17;
 
 S2Point point_of(const search_position &position)
 {
@@ -114,29 +122,50 @@ bool refuse(search_reason *reason, const char *what, const std::string &why)
 
 } // namespace
 
+namespace {
+
+/* How S2 takes a ring. */
+std::unique_ptr<S2Loop> loop_of(const std::vector<S2Point> &points)
+{
+    auto loop = std::make_unique<S2Loop>();
+
+    loop->set_s2debug_override(S2Debug::DISABLE);
+    loop->Init(points);
+    return loop;
+}
+
+} // namespace
+
+/* A ring that is convex for sure is kept as its corners, and becomes what S2 takes when somebody asks
+ * what corners do not tell. */
 struct search_earth {
     search_position position; /* of a single point */
-    bool single = false, round = false;
+    bool single = false, round = false, smaller = false;
     std::vector<S2Point> points;
+    std::vector<S2Point> corners;      /* of a convex ring, counterclockwise; none: it is not one, */
+    std::vector<search_position> ring; /* and as it was given */
     std::vector<std::unique_ptr<S2Polyline>> lines;
     std::unique_ptr<S2Polygon> area;
     double metres = 0; /* square metres */
     size_t positions = 0;
-    bool indexed = false;
-    MutableS2ShapeIndex index;
+    std::unique_ptr<MutableS2ShapeIndex> index;
+
+    void ring_whole();
 
     const MutableS2ShapeIndex &shapes()
     {
-        if (indexed)
-            return index;
-        indexed = true;
+        if (index)
+            return *index;
+        index = std::make_unique<MutableS2ShapeIndex>();
+        if (!corners.empty() && !area)
+            ring_whole();
         if (!points.empty())
-            index.Add(std::make_unique<S2PointVectorShape>(points));
+            index->Add(std::make_unique<S2PointVectorShape>(points));
         for (const auto &line : lines)
-            index.Add(std::make_unique<S2Polyline::Shape>(line.get()));
+            index->Add(std::make_unique<S2Polyline::Shape>(line.get()));
         if (area)
-            index.Add(std::make_unique<S2Polygon::Shape>(area.get()));
-        return index;
+            index->Add(std::make_unique<S2Polygon::Shape>(area.get()));
+        return *index;
     }
 };
 
@@ -150,9 +179,7 @@ bool loop_make(const search_figure *figure, const search_part &part, bool smalle
 
     if (points.size() < 3)
         return refuse(reason, "Polygon", "a ring has fewer than three different points");
-    auto loop = std::make_unique<S2Loop>();
-    loop->set_s2debug_override(S2Debug::DISABLE);
-    loop->Init(points);
+    auto loop = loop_of(points);
     if (loop->FindValidationError(&error))
         return refuse(reason, "Polygon", error.text());
     if (smaller)
@@ -250,6 +277,68 @@ bool parts_make(const search_figure *figure, search_earth *earth, search_reason 
     return true;
 }
 
+/* --- Convex rings ---------------------------------------------------------------------------- */
+
+/* On which side of the great circle from a to b, whose product is ab, a point is: > 0: on the left,
+ * < 0: on the right, 0: arithmetic of single products does not tell. It is off by less than two units
+ * of the last place (S2's bound for it), and corners of a metre are a thousand times as far apart. */
+constexpr double SIDE_ERROR = 1e-15;
+
+int side_of(const S2Point &ab, const S2Point &point)
+{
+    double product = ab.DotProd(point);
+
+    return product > SIDE_ERROR ? 1 : product < -SIDE_ERROR ? -1 : 0;
+}
+
+/* Is every corner to the left of every edge that it is no end of? Then all edges are edges of the
+ * corners' hull, so that none crosses another and the ring is what is to the left of all of them. */
+bool is_convex(const std::vector<S2Point> &corners)
+{
+    for (size_t i = 0; i < corners.size(); i++) {
+        size_t next = i + 1 == corners.size() ? 0 : i + 1;
+        S2Point ab = corners[i].CrossProd(corners[next]);
+
+        for (size_t k = 0; k < corners.size(); k++)
+            if (k != i && k != next && side_of(ab, corners[k]) <= 0)
+                return false;
+    }
+    return corners.size() >= 3;
+}
+
+/* False: the figure is something else, or may be, and is made the long way. */
+bool convex_make(const search_figure *figure, search_earth *earth)
+{
+    const search_part &part = figure->parts[0];
+
+    if (figure->part_count != 1 || part.kind != SEARCH_RING || part.count > CONVEX_POSITIONS_MAX)
+        return false;
+    std::vector<S2Point> corners = points_of(figure, part, true);
+    if (!is_convex(corners)) {
+        std::reverse(corners.begin(), corners.end());
+        if (!figure->rules.smaller || !is_convex(corners))
+            return false; /* one that goes the other way round is the rest of the Earth */
+    }
+    earth->corners = std::move(corners);
+    earth->ring.assign(figure->positions + part.first, figure->positions + part.first + part.count);
+    earth->smaller = figure->rules.smaller;
+    return true;
+}
+
+/* > 0: the point is in it for sure, < 0: it is not. */
+int convex_has(const std::vector<S2Point> &corners, const S2Point &point)
+{
+    int least = 1;
+
+    for (size_t i = 0; i < corners.size() && least >= 0; i++)
+        least = std::min(least, side_of(corners[i].CrossProd(
+                                            corners[i + 1 == corners.size() ? 0 : i + 1]),
+                                        point));
+    return least;
+}
+
+/* --- Asking ---------------------------------------------------------------------------------- */
+
 /* What is on the edge is in. */
 S2BooleanOperation::Options closed()
 {
@@ -263,26 +352,90 @@ S2BooleanOperation::Options closed()
 bool has_point(search_earth *earth, const S2Point &point)
 {
     S2ContainsPointQueryOptions options(S2VertexModel::CLOSED);
+    int side = earth->corners.empty() ? 0 : convex_has(earth->corners, point);
+
+    if (side)
+        return side > 0;
     S2ContainsPointQuery<MutableS2ShapeIndex> query(&earth->shapes(), options);
 
     return query.Contains(point);
 }
 
-} // namespace
-
-struct search_earth *search_earth_new(const struct search_figure *figure,
-                                      struct search_reason *ret_reason)
+std::unique_ptr<search_earth> earth_begin(const search_figure *figure)
 {
     auto earth = std::make_unique<search_earth>();
 
     earth->round = figure->rules.round;
     earth->positions = figure->position_count;
     earth->single = figure->part_count == 1 && figure->parts[0].kind == SEARCH_POINT;
-    if (earth->single)
-        earth->position = figure->positions[figure->parts[0].first];
-    if (!parts_make(figure, earth.get(), ret_reason))
+    return earth;
+}
+
+/* What needs nothing of S2's indexes. False: it is something else. */
+bool plain_make(const search_figure *figure, search_earth *earth)
+{
+    if (!earth->single)
+        return convex_make(figure, earth);
+    earth->position = figure->positions[figure->parts[0].first];
+    earth->points.push_back(point_of(earth->position));
+    return true;
+}
+
+/* The only part of a figure. */
+search_figure ring_figure(const search_earth *earth, search_part *part)
+{
+    search_figure figure = {};
+
+    *part = {SEARCH_RING, 0, (uint32_t)earth->ring.size()};
+    figure.positions = earth->ring.data();
+    figure.position_count = earth->ring.size();
+    figure.parts = part;
+    figure.part_count = 1;
+    return figure;
+}
+
+} // namespace
+
+/* The same as of any other ring, which was found valid. */
+void search_earth::ring_whole()
+{
+    std::vector<std::unique_ptr<S2Loop>> loops;
+    search_part part;
+    search_figure figure = ring_figure(this, &part);
+
+    loops.push_back(loop_of(points_of(&figure, part, true)));
+    if (smaller)
+        loops[0]->Normalize();
+    area = std::make_unique<S2Polygon>();
+    area->set_s2debug_override(S2Debug::DISABLE);
+    area->InitNested(std::move(loops));
+}
+
+struct search_earth *search_earth_new(const struct search_figure *figure,
+                                      struct search_reason *ret_reason)
+{
+    auto earth = earth_begin(figure);
+
+    if (!plain_make(figure, earth.get()) && !parts_make(figure, earth.get(), ret_reason))
         return nullptr;
     return earth.release();
+}
+
+struct search_earth *search_earth_new_plain(const struct search_figure *figure)
+{
+    auto earth = earth_begin(figure);
+
+    return plain_make(figure, earth.get()) ? earth.release() : nullptr;
+}
+
+bool search_earth_is_plain(struct search_earth *earth, double distance)
+{
+    if (earth->single)
+        return distance / RADIUS_MIN * MARGIN <= CIRCLE_MAX;
+    for (const S2Point &corner : earth->corners)
+        if (!(corner.DotProd(earth->corners[0]) > PLAIN_COSINE_MIN))
+            return false;
+    return !earth->corners.empty() && distance <= 0;
 }
 
 void search_earth_free(struct search_earth *earth)
@@ -292,7 +445,12 @@ void search_earth_free(struct search_earth *earth)
 
 double search_earth_area(struct search_earth *earth)
 {
-    return earth->metres;
+    if (earth->corners.empty())
+        return earth->metres;
+    search_part part;
+    search_figure figure = ring_figure(earth, &part);
+
+    return ring_area(&figure, part, earth->smaller);
 }
 
 bool search_earth_within(struct search_earth *inner, struct search_earth *outer)
@@ -300,6 +458,11 @@ bool search_earth_within(struct search_earth *inner, struct search_earth *outer)
     if (inner->single)
         return has_point(outer, inner->points[0]);
     return S2BooleanOperation::Contains(outer->shapes(), inner->shapes(), closed());
+}
+
+bool search_earth_has(struct search_earth *earth, struct search_position point)
+{
+    return has_point(earth, point_of(point));
 }
 
 bool search_earth_intersects(struct search_earth *a, struct search_earth *b)
@@ -323,28 +486,34 @@ std::vector<S2CellId> faces()
     return found;
 }
 
-double distance_to_point(search_earth *earth, search_earth *point)
+} // namespace
+
+double search_earth_between(struct search_position a, struct search_position b, bool round)
 {
+    return metres_between(a, b, round);
+}
+
+double search_earth_distance_to(struct search_earth *earth, struct search_position position)
+{
+    if (earth->single)
+        return metres_between(earth->position, position, earth->round);
+
+    S2Point point = point_of(position);
     S2ClosestEdgeQuery query(&earth->shapes());
-    S2ClosestEdgeQuery::PointTarget target(point->points[0]);
+    S2ClosestEdgeQuery::PointTarget target(point);
     auto nearest = query.FindClosestEdge(&target);
 
     if (nearest.is_interior() || nearest.distance() == S1ChordAngle::Zero())
         return 0;
-    return metres_between(position_of(query.Project(point->points[0], nearest)), point->position,
-                          earth->round);
+    return metres_between(position_of(query.Project(point, nearest)), position, earth->round);
 }
-
-} // namespace
 
 double search_earth_distance(struct search_earth *a, struct search_earth *b)
 {
-    if (a->single && b->single)
-        return metres_between(a->position, b->position, a->round);
     if (b->single)
-        return distance_to_point(a, b);
+        return search_earth_distance_to(a, b->position);
     if (a->single)
-        return distance_to_point(b, a);
+        return search_earth_distance_to(b, a->position);
 
     S2ClosestEdgeQuery from_a(&a->shapes()), from_b(&b->shapes());
     S2ClosestEdgeQuery::ShapeIndexTarget whole(&b->shapes());
@@ -381,7 +550,10 @@ bool outline_of(search_earth *earth, double angle, search_outline *ret_outline)
     }
     if (earth->single || earth->positions > SEARCH_OUTLINE_EDGES_MAX)
         return false; /* a point has one cell, and needs no outline */
-    for (int i = 0; earth->area && i < earth->area->num_loops(); i++)
+    for (size_t i = 0; i < earth->corners.size(); i++)
+        ret_outline->edges.emplace_back(
+            earth->corners[i], earth->corners[i + 1 == earth->corners.size() ? 0 : i + 1]);
+    for (int i = 0; earth->corners.empty() && earth->area && i < earth->area->num_loops(); i++)
         for (int j = 0; j < earth->area->loop(i)->num_vertices(); j++)
             ret_outline->edges.emplace_back(earth->area->loop(i)->vertex(j),
                                             earth->area->loop(i)->vertex(j + 1));
@@ -392,7 +564,7 @@ bool outline_of(search_earth *earth, double angle, search_outline *ret_outline)
     for (const S2Point &point : earth->points)
         ret_outline->edges.emplace_back(point, point);
     return search_outline_middle(*ret_outline, &middle, &radius) &&
-           !(earth->area && earth->area->Contains(-middle));
+           !(earth->corners.empty() && earth->area && earth->area->Contains(-middle));
 }
 
 } // namespace

@@ -49,39 +49,50 @@ static bool position_put(struct reading *r, struct search_position position)
     return true;
 }
 
-static bool position_check(struct reading *r, struct search_position position)
+/* NULL: it is one. */
+static const char *position_fault(const struct search_rules *rules, struct search_position position)
 {
     if (!isfinite(position.x) || !isfinite(position.y))
-        return refuse(r, "Coordinates must be finite numbers.");
-    if (r->rules->surface == SEARCH_PLANE)
-        return true;
+        return "Coordinates must be finite numbers.";
+    if (rules->surface == SEARCH_PLANE)
+        return NULL;
     if (fabs(position.y) > 90)
-        return refuse(r, "Latitude values must be between -90 and 90 degrees.");
+        return "Latitude values must be between -90 and 90 degrees.";
     if (fabs(position.x) > 180)
-        return refuse(r, "Longitude values must be between -180 and 180 degrees.");
-    return true;
+        return "Longitude values must be between -180 and 180 degrees.";
+    return NULL;
 }
 
 /* Two numbers or more; GeoJSON has altitudes and more behind them, which nothing here asks for.
  * pairs: an object of two numbers does as well (MongoDB). */
-static bool position_read(struct reading *r, const struct document_value *value, bool pairs)
+static const char *numbers_read(const struct search_rules *rules,
+                                const struct document_value *value, bool pairs,
+                                struct search_position *ret_position)
 {
-    struct search_position position;
+    static const char none[] = "A position must be an array of at least two numbers.";
     struct document_iter iter;
     double numbers[2];
     size_t count = 0;
 
     if (value->type != DOCUMENT_ARRAY && !(pairs && value->type == DOCUMENT_OBJECT))
-        return refuse(r, "A position must be an array of at least two numbers.");
+        return none;
     document_iter_init(&iter, value->document);
     while (count < ARRAY_LEN(numbers) && document_iter_next(&iter)) {
         if (!document_is_number(&iter.value) || !document_to_double(&iter.value, &numbers[count++]))
-            return refuse(r, "A position must be an array of at least two numbers.");
+            return none;
     }
     if (count < ARRAY_LEN(numbers))
-        return refuse(r, "A position must be an array of at least two numbers.");
-    position = (struct search_position){numbers[0], numbers[1]};
-    return position_check(r, position) && position_put(r, position);
+        return none;
+    *ret_position = (struct search_position){numbers[0], numbers[1]};
+    return position_fault(rules, *ret_position);
+}
+
+static bool position_read(struct reading *r, const struct document_value *value, bool pairs)
+{
+    struct search_position position;
+    const char *fault = numbers_read(r->rules, value, pairs, &position);
+
+    return fault ? refuse(r, "%s", fault) : position_put(r, position);
 }
 
 static bool positions_read(struct reading *r, const struct document_value *value)
@@ -286,4 +297,19 @@ bool search_figure_read(const struct document_value *value, const struct search_
                                          .position_count = r.position_count,
                                          .part_count = r.part_count};
     return true;
+}
+
+bool search_point_read(const struct document_value *value, const struct search_rules *rules,
+                       struct search_position *ret_position)
+{
+    struct document_value type, coordinates;
+
+    if (value->type != DOCUMENT_OBJECT && !(rules->every_type && value->type == DOCUMENT_ARRAY))
+        return false;
+    if (rules->every_type && is_pair(value))
+        return !numbers_read(rules, value, true, ret_position);
+    return document_find(value->document, SLICE("type"), &type) && type.type == DOCUMENT_STRING &&
+           slice_equal(type.text, SLICE("Point")) &&
+           document_find(value->document, SLICE("coordinates"), &coordinates) &&
+           !numbers_read(rules, &coordinates, false, ret_position);
 }

@@ -16,3 +16,9 @@ NODISCARD bool search_figure_read(const struct document_value *value,
                                   const struct search_rules *rules, struct arena *arena,
                                   struct search_figure *ret_figure,
                                   struct search_reason *ret_reason);
+
+/* The same of what is one point and nothing else, as most values are, without memory. False: it is
+ * something else, or none; search_figure_read tells. */
+NODISCARD bool search_point_read(const struct document_value *value,
+                                 const struct search_rules *rules,
+                                 struct search_position *ret_position);

@@ -40,11 +40,15 @@ struct flat {
     std::vector<line> lines;
     rectangle bound;
     size_t ring_lines;
+    uint64_t all; /* lines, a bit for each */
 };
+
+static_assert(SEARCH_OUTLINE_EDGES_MAX <= 64, "lines have a bit each");
 
 struct piece {
     size_t flat;
     int i, j, level; /* of its first corner, in the smallest cells */
+    uint64_t lines;  /* those that meet it, by bits: no others meet a part of it */
     bool whole;      /* it is not cut any more */
 };
 
@@ -55,9 +59,21 @@ double uv_of(int ij)
     return S2::STtoUV(S2::IJtoSTMin(ij));
 }
 
-rectangle rectangle_of(int i, int j, int size)
+/* The bounds of cells in a row, each with those of the next. */
+template <int COUNT> struct row {
+    double uv[COUNT + 1];
+
+    row(int ij, int size)
+    {
+        for (int i = 0; i <= COUNT; i++)
+            uv[i] = uv_of(ij + i * size);
+    }
+};
+
+template <int COUNT>
+rectangle rectangle_of(const row<COUNT> &u, int i, const row<COUNT> &v, int j)
 {
-    return {uv_of(i) - MARGIN, uv_of(j) - MARGIN, uv_of(i + size) + MARGIN, uv_of(j + size) + MARGIN};
+    return {u.uv[i] - MARGIN, v.uv[j] - MARGIN, u.uv[i + 1] + MARGIN, v.uv[j + 1] + MARGIN};
 }
 
 bool line_meets(const line &line, const rectangle &r)
@@ -91,19 +107,29 @@ bool middle_is_inside(const flat &flat, const rectangle &r)
     return inside;
 }
 
-meets flat_meets(const flat &flat, const rectangle &r)
+/* Of these lines, which meet it? */
+meets flat_meets(const flat &flat, uint64_t lines, const rectangle &r, uint64_t *ret_lines)
 {
+    uint64_t meeting = 0;
+
     if (flat.bound.u0 > r.u1 || flat.bound.u1 < r.u0 || flat.bound.v0 > r.v1 || flat.bound.v1 < r.v0)
         return meets::not_at_all;
-    for (const line &line : flat.lines)
-        if (line_meets(line, r))
-            return meets::edge;
+    for (; lines; lines &= lines - 1) {
+        int at = __builtin_ctzll(lines);
+
+        if (line_meets(flat.lines[(size_t)at], r))
+            meeting |= (uint64_t)1 << at;
+    }
+    *ret_lines = meeting;
+    if (meeting)
+        return meets::edge;
     return middle_is_inside(flat, r) ? meets::within : meets::not_at_all;
 }
 
 flat flat_of(const search_outline &outline, int face)
 {
-    flat flat = {face, {}, {HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, outline.ring_edges};
+    flat flat = {face, {}, {HUGE_VAL, HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, outline.ring_edges,
+                 ~(uint64_t)0 >> (64 - outline.edges.size())};
 
     flat.lines.reserve(outline.edges.size());
     for (const auto &edge : outline.edges) {
@@ -126,13 +152,13 @@ int ij_of(double uv)
     return S2::STtoIJ(S2::UVtoST(std::clamp(uv, -1.0, 1.0)));
 }
 
-void piece_try(const std::vector<flat> &flats, size_t at, int i, int j, int level,
-               std::vector<piece> *pieces)
+/* False: it is not among the cells of the outline. */
+bool piece_try(const flat &flat, uint64_t lines, const rectangle &r, piece *piece)
 {
-    meets how = flat_meets(flats[at], rectangle_of(i, j, 1 << (SEARCH_LEVELS - level)));
+    meets how = flat_meets(flat, lines, r, &piece->lines);
 
-    if (how != meets::not_at_all)
-        pieces->push_back({at, i, j, level, how == meets::within || level == SEARCH_LEVELS});
+    piece->whole = how == meets::within || piece->level == SEARCH_LEVELS;
+    return how != meets::not_at_all;
 }
 
 /* The largest cells that are not larger than the bound: at most two in each direction. */
@@ -147,14 +173,35 @@ void pieces_begin(const std::vector<flat> &flats, size_t at, std::vector<piece> 
         level -= SEARCH_LEVEL_STEP;
     int size = 1 << (SEARCH_LEVELS - level);
     for (int i = i0 & -size; i <= i1; i += size)
-        for (int j = j0 & -size; j <= j1; j += size)
-            piece_try(flats, at, i, j, level, pieces);
+        for (int j = j0 & -size; j <= j1; j += size) {
+            piece piece = {at, i, j, level, 0, false};
+
+            if (piece_try(flats[at], flats[at].all, rectangle_of(row<1>(i, size), 0, row<1>(j, size), 0),
+                          &piece))
+                pieces->push_back(piece);
+        }
+}
+
+/* The parts of a piece that are among the cells of the outline, but no more than room. */
+size_t piece_cut(const flat &flat, const piece &whole, size_t room, piece parts[ACROSS * ACROSS])
+{
+    int level = whole.level + SEARCH_LEVEL_STEP, size = 1 << (SEARCH_LEVELS - level);
+    row<ACROSS> u(whole.i, size), v(whole.j, size);
+    size_t count = 0;
+
+    for (int part = 0; part < ACROSS * ACROSS && count < room; part++) {
+        int i = part / ACROSS, j = part % ACROSS;
+
+        parts[count] = {whole.flat, whole.i + i * size, whole.j + j * size, level, 0, false};
+        count += piece_try(flat, whole.lines, rectangle_of(u, i, v, j), &parts[count]);
+    }
+    return count;
 }
 
 /* Cuts the largest, if there is room for what comes of it. False: none is left. */
 bool pieces_cut(const std::vector<flat> &flats, size_t max, std::vector<piece> *pieces)
 {
-    std::vector<piece> parts;
+    piece parts[ACROSS * ACROSS];
     auto largest = pieces->end();
 
     for (auto at = pieces->begin(); at != pieces->end(); at++)
@@ -162,15 +209,15 @@ bool pieces_cut(const std::vector<flat> &flats, size_t max, std::vector<piece> *
             largest = at;
     if (largest == pieces->end())
         return false;
-    int level = largest->level + SEARCH_LEVEL_STEP, size = 1 << (SEARCH_LEVELS - level);
-    for (int part = 0; part < ACROSS * ACROSS; part++)
-        piece_try(flats, largest->flat, largest->i + part / ACROSS * size,
-                  largest->j + part % ACROSS * size, level, &parts);
-    if (parts.empty() || parts.size() == ACROSS * ACROSS || pieces->size() - 1 + parts.size() > max) {
+    /* the first that there is no room for ends the attempt */
+    size_t room = max + 1 > pieces->size() ? max + 1 - pieces->size() : 0;
+    size_t count = piece_cut(flats[largest->flat], *largest, room + 1, parts);
+
+    if (count == 0 || count == ACROSS * ACROSS || count > room) {
         largest->whole = true;
     } else {
-        *largest = parts.back();
-        pieces->insert(pieces->end(), parts.begin(), parts.end() - 1);
+        *largest = parts[count - 1];
+        pieces->insert(pieces->end(), parts, parts + count - 1);
     }
     return true;
 }
@@ -222,6 +269,7 @@ size_t search_outline_cells(const search_outline &outline, size_t max, uint64_t 
     if (!search_outline_middle(outline, &middle, &radius))
         return 0;
     flats.reserve(S2CellId::kNumFaces);
+    pieces.reserve(SEARCH_CELLS_MAX);
     for (int face = 0; face < S2CellId::kNumFaces; face++) {
         if (std::acos(std::clamp(middle.DotProd(S2::GetNorm(face)), -1.0, 1.0)) >
             FACE_REACH + radius)

@@ -4,8 +4,6 @@
 #include "base/memory.h"
 #include "search/shape_private.h"
 
-#include <stdlib.h>
-
 struct search_shape {
     size_t positions;
     struct search_earth *earth; /* one of the two */
@@ -26,6 +24,25 @@ struct search_shape *search_shape_new(const struct search_figure *figure,
         return shape;
     memory_free(shape);
     return NULL;
+}
+
+struct search_shape *search_shape_new_plain(const struct search_figure *figure)
+{
+    struct search_earth *earth =
+        figure->rules.surface == SEARCH_EARTH ? search_earth_new_plain(figure) : NULL;
+    struct search_shape *shape;
+
+    if (!earth)
+        return NULL;
+    shape = MEMORY_NEW(struct search_shape);
+    shape->positions = figure->position_count;
+    shape->earth = earth;
+    return shape;
+}
+
+bool search_shape_is_plain(struct search_shape *shape, double distance)
+{
+    return shape->earth && search_earth_is_plain(shape->earth, distance);
 }
 
 void search_shape_free(struct search_shape *shape)
@@ -60,6 +77,23 @@ bool search_shape_intersects(struct search_shape *a, struct search_shape *b)
                     : search_plane_intersects(a->plane, b->plane);
 }
 
+double search_points_distance(struct search_position a, struct search_position b,
+                              const struct search_rules *rules)
+{
+    assert(rules->surface == SEARCH_EARTH);
+    return search_earth_between(a, b, rules->round);
+}
+
+double search_shape_distance_to(struct search_shape *shape, struct search_position point)
+{
+    return search_earth_distance_to(shape->earth, point);
+}
+
+bool search_shape_has(struct search_shape *shape, struct search_position point)
+{
+    return search_earth_has(shape->earth, point);
+}
+
 double search_shape_area(struct search_shape *shape)
 {
     return shape->earth ? search_earth_area(shape->earth) : search_plane_area(shape->plane);
@@ -72,18 +106,37 @@ size_t search_shape_cells(struct search_shape *shape, const struct search_grid *
                         : search_plane_cells(shape->plane, grid, 0, SEARCH_CELLS_OF_SHAPE, cells);
 }
 
-static int range_compare(const void *a, const void *b)
+/* Some dozens, those of the cells and then those above them in an order of their own. */
+static void ranges_sort(struct search_cell_range *ranges, size_t count)
 {
-    const struct search_cell_range *x = a, *y = b;
+    for (size_t i = 1; i < count; i++) {
+        struct search_cell_range range = ranges[i];
+        size_t at = i;
 
-    return x->first < y->first ? -1 : x->first > y->first;
+        for (; at && ranges[at - 1].first > range.first; at--)
+            ranges[at] = ranges[at - 1];
+        ranges[at] = range;
+    }
 }
 
-/* The cells within each, and those it is in. */
+static void cells_sort(uint64_t *cells, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        uint64_t cell = cells[i];
+        size_t at = i;
+
+        for (; at && cells[at - 1] > cell; at--)
+            cells[at] = cells[at - 1];
+        cells[at] = cell;
+    }
+}
+
+/* The cells within each, and those it is in: along the curve the ones above come in their order, so
+ * that one which several are in is met again at once. */
 size_t search_shape_near(struct search_shape *shape, const struct search_grid *grid,
                          double distance, struct search_cell_range ranges[SEARCH_RANGES_MAX])
 {
-    uint64_t cells[SEARCH_CELLS_MAX];
+    uint64_t cells[SEARCH_CELLS_MAX], above_before[SEARCH_LEVELS + 1] = {0};
     size_t count = 0, kept = 0;
     size_t cell_count = shape->earth ? search_earth_near(shape->earth, distance, cells)
                                      : search_plane_cells(shape->plane, grid, distance,
@@ -91,6 +144,7 @@ size_t search_shape_near(struct search_shape *shape, const struct search_grid *g
 
     static_assert(SEARCH_CELLS_MAX * (1 + SEARCH_LEVELS / SEARCH_LEVEL_STEP) <= SEARCH_RANGES_MAX,
                   "there is room for every cell and those above it");
+    cells_sort(cells, cell_count);
     for (size_t i = 0; i < cell_count; i++) {
         uint64_t end = search_cell_end(cells[i]);
 
@@ -100,10 +154,12 @@ size_t search_shape_near(struct search_shape *shape, const struct search_grid *g
             uint64_t above = search_level_end(level);
             uint64_t cell = (cells[i] & (~above + 1)) | above;
 
-            ranges[count++] = (struct search_cell_range){cell, cell};
+            if (cell != above_before[level])
+                ranges[count++] = (struct search_cell_range){cell, cell};
+            above_before[level] = cell;
         }
     }
-    qsort(ranges, count, sizeof *ranges, range_compare);
+    ranges_sort(ranges, count);
     for (size_t i = 0; i < count; i++) {
         /* one that begins next to it saves another seek, for one number more at most */
         if (kept && ranges[i].first <= ranges[kept - 1].last + 2)

@@ -14,6 +14,11 @@ struct search_shape; /* owned */
 /* NULL: rings cross, holes lie outside, ..., *ret_reason says what. */
 struct search_shape *search_shape_new(const struct search_figure *figure,
                                       struct search_reason *ret_reason);
+/* The same of what is made in some microseconds: a point of the Earth, or a convex ring of few
+ * positions. NULL: it is something else, or none. */
+struct search_shape *search_shape_new_plain(const struct search_figure *figure);
+/* Is such a shape covered as quickly, by search_shape_near? Not all around the Earth. */
+bool search_shape_is_plain(struct search_shape *shape, double distance);
 void search_shape_free(struct search_shape *shape); /* NULL is fine */
 CLEANUP_FN(struct search_shape *, search_shape_free)
 
@@ -24,6 +29,11 @@ size_t search_shape_positions(const struct search_shape *shape);
 double search_shape_distance(struct search_shape *a, struct search_shape *b);
 bool search_shape_within(struct search_shape *inner, struct search_shape *outer);
 bool search_shape_intersects(struct search_shape *a, struct search_shape *b);
+/* Of points of the Earth, which need no shape. The rules say what a distance is. */
+double search_points_distance(struct search_position a, struct search_position b,
+                              const struct search_rules *rules);
+double search_shape_distance_to(struct search_shape *shape, struct search_position point);
+bool search_shape_has(struct search_shape *shape, struct search_position point);
 double search_shape_area(struct search_shape *shape);
 
 /* Cells that cover the shape. Returns how many. */

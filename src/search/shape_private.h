@@ -12,10 +12,17 @@ struct search_plane;
 
 struct search_earth *search_earth_new(const struct search_figure *figure,
                                       struct search_reason *ret_reason);
+/* What shape.h says of plain ones. */
+struct search_earth *search_earth_new_plain(const struct search_figure *figure);
+bool search_earth_is_plain(struct search_earth *earth, double distance);
 void search_earth_free(struct search_earth *earth);
 double search_earth_distance(struct search_earth *a, struct search_earth *b);
 bool search_earth_within(struct search_earth *inner, struct search_earth *outer);
 bool search_earth_intersects(struct search_earth *a, struct search_earth *b);
+/* Of points by themselves; round: of a sphere. */
+double search_earth_between(struct search_position a, struct search_position b, bool round);
+double search_earth_distance_to(struct search_earth *earth, struct search_position point);
+bool search_earth_has(struct search_earth *earth, struct search_position point);
 double search_earth_area(struct search_earth *earth);
 /* Cells that cover it and all that is closer than distance, for a query. */
 size_t search_earth_near(struct search_earth *earth, double distance,

@@ -505,6 +505,7 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
                                     .arrays_shown = wish->counted,
                                     .context = wish->context,
                                     .within = wish->within > 0 ? wish->within : INFINITY,
+                                    .near_rows = wish->near_rows,
                                     .bounds = spans->request->hint.bounds};
     c.conditions = query_filter_in(filter, query_paths_order(c.space));
     /* Routing keys have the bytes of SQL's order, whatever the entries of indexes have. Without a
@@ -547,6 +548,7 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
     if (wish->counted && !index_count(&c, &access))
         return false;
     access.exact = is_exact(&c, &access);
+    access.within = filter->within;
     access.work = filter->work;
     access.weighed = c.uses.list;
     access.weighed_count = c.uses.count;

@@ -123,6 +123,9 @@ enum {
     QUERY_GATHERED_MAX = 1024, /* entries of a range that are put in order at once */
 };
 
+/* Metres; beyond, an index leads to most of what there is on the Earth. */
+#define QUERY_RING_EVERYWHERE 8e6
+
 enum query_access_kind {
     QUERY_ACCESS_NOTHING, /* the filter is never true */
     QUERY_ACCESS_SCAN,
@@ -145,6 +148,7 @@ struct query_access {
     bool backwards;
     bool ordered;  /* hits come in the order of the plan */
     bool exact;    /* the filter is true for all hits: it need not be looked at */
+    double within; /* that was looked for, as wished or found */
     uint64_t work; /* that choosing took besides reading, in units of evaluation */
 
     /* For explanations: what was weighed, and paths that have no index. */
@@ -175,8 +179,10 @@ struct query_access_wish {
     uint64_t rows;     /* about how many items will be asked for; 0: all there are */
     bool resumed;      /* an unordered query goes on: with the access of this mark */
     uint32_t mark;
-    double within; /* of what the plan's order by distance asks for, as far as this; 0: all */
-    bool counted;  /* entries are counted in advance even where there is nothing to choose */
+    double within;      /* of what the plan's order by distance asks for, as far as this; 0: all */
+    uint64_t near_rows; /* rows that are wanted by that order: how far to look is to be found by how
+                         * densely an index has things there, if one serves; 0: as far as within */
+    bool counted;       /* entries are counted in advance even where there is nothing to choose */
     struct query_context *context; /* that the filter will be evaluated in: it keeps shapes */
 };
 
@@ -206,6 +212,9 @@ const struct query_index_use *query_words_use(const struct query_plan *plan,
                                               const struct item_space *space,
                                               const struct query_expression *expression,
                                               struct arena *arena);
+
+/* Has the item, for which the use has an entry, no other one there? What is not sure is false. */
+bool query_entry_is_only(const struct query_index_use *use, struct slice document);
 
 /* Is the entry with this value, as places have it, the one that an item is taken at: the first of
  * its entries that the use walks? Scratch is the arena's. */

@@ -40,9 +40,11 @@ struct query_filter {
     struct slice hint;      /* no other index than this one; data NULL: any */
     struct query_context *context; /* that it will be evaluated in */
     double within;                 /* of a region that the plan is ordered by, no more than this */
-    struct cursor_range bounds;    /* of its entries, those that are wanted; data NULL: all */
-    uint64_t work;                 /* that looking for indexes took, in units of evaluation */
-    bool failed;                   /* looking failed: */
+    uint64_t near_rows; /* as many rows are wanted by that order, and within is to be found; 0: it
+                           is given */
+    struct cursor_range bounds; /* of its entries, those that are wanted; data NULL: all */
+    uint64_t work;              /* that looking for indexes took, in units of evaluation */
+    bool failed;                /* looking failed: */
     struct error error;
 };
 
@@ -64,12 +66,25 @@ NODISCARD bool query_region_ranges(const struct query_region *region,
                                    const struct index_spatial *spatial, enum document_order order,
                                    struct query_filter *filter, struct query_ranges *ret_ranges);
 
+/* Around the point of a region that the plan is ordered by. */
+struct query_density {
+    const struct index_definition *definition;
+    size_t part;         /* of it: the cells */
+    struct slice prefix; /* of the entries, up to the cells */
+    const struct query_region *region;
+};
+
+/* How far away the rows that are wanted should be, by how densely entries lie; INFINITY: there may
+ * be too few. False: the filter's error says why. */
+NODISCARD bool query_density_radius(struct query_filter *filter,
+                                    const struct query_density *density, double *ret_radius);
+
 /* What spatial indexes offer. */
 void query_spatial_uses_find(const struct item_space *space, struct query_filter *filter,
                              struct query_index_uses *uses);
 
-/* Has the item, for which such an index has an entry, one figure there that is a point? */
-bool query_spatial_is_point(const struct query_index_use *use, struct slice document);
+/* A path that leads to one value of an item; NULL: it goes through arrays. */
+const struct document_path *query_one_place(const struct document_path *path, struct arena *arena);
 
 /* What full-text indexes offer. */
 void query_text_uses_find(const struct item_space *space, struct query_filter *filter,

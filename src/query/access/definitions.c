@@ -415,6 +415,28 @@ static bool is_everywhere(const struct query_filter *filter,
     return !(far < (region->rules.surface == SEARCH_EARTH ? EARTH_HALF_M : PLANE_FAR));
 }
 
+/* How far to look for rows by distance, where that is to be found. */
+static bool ring_find(struct using *u, size_t part, const struct query_region *region)
+{
+    size_t len = u->prefix.len;
+    struct query_density density = {.definition = u->definition, .part = part, .region = region};
+    double radius;
+
+    if (!region->ordered || !u->filter->near_rows || u->filter->failed)
+        return true;
+    for (size_t i = 0; i < part; i++)
+        prefix_take(u, i, u->bounds[i].list[0].min);
+    density.prefix = arena_copy(u->filter->arena, buf_slice(&u->prefix));
+    u->prefix.len = len;
+    if (!query_density_radius(u->filter, &density, &radius)) {
+        u->filter->failed = true;
+        return false;
+    }
+    u->filter->within = MIN(radius, QUERY_RING_EVERYWHERE);
+    u->filter->near_rows = 0;
+    return true;
+}
+
 /* Binds a part that has cells, by a region. */
 static bool cells_bind(struct using *u, size_t part)
 {
@@ -426,6 +448,7 @@ static bool cells_bind(struct using *u, size_t part)
         if (!condition->region || !condition->through || is_everywhere(u->filter, condition) ||
             condition->region->rules.surface != u->definition->spatial->rules.surface ||
             !path_is(&condition->path, &u->definition->parts[part].path) ||
+            !ring_find(u, part, condition->region) ||
             !query_region_ranges(condition->region, u->definition->spatial, DOCUMENT_ORDER_MONGO,
                                  u->filter, &u->bounds[part]))
             continue;
@@ -512,6 +535,8 @@ static void using_end(struct using *u, size_t first, const struct query_ranges *
     memcpy(bounds, u->bounds, definition->part_count * sizeof *bounds);
     use->bounds = bounds;
     use->bound_count = definition->part_count;
+    if (definition->spatial && definition->part_count == 1)
+        use->place = query_one_place(&definition->parts[0].path, arena);
     buf_done(&u->prefix);
 }
 
@@ -700,8 +725,8 @@ static void unions_find(const struct item_space *space, struct query_filter *fil
     }
 }
 
-/* One value of the only part: which arrays there are makes no difference, and to look for them
- * costs as much as to find a few items. False: it is asked for something else, and they do. */
+/* One value of the only part, or cells: which arrays there are makes no difference, and to look for
+ * them costs as much as to find a few items. False: it is asked for something else, and they do. */
 static bool point_use(const struct item_space *space, struct query_filter *filter,
                       const struct index_definition *definition, struct query_index_uses *uses)
 {
@@ -714,7 +739,7 @@ static bool point_use(const struct item_space *space, struct query_filter *filte
     using_begin(&u, space, filter, definition, anywhere, &use);
     if (!ordered_use(&u))
         return true;
-    if (!use.single)
+    if (!use.single && !definition->spatial)
         return false;
     *query_index_use_add(uses, filter->arena) = use;
     return true;
@@ -902,10 +927,6 @@ bool query_entry_is_first(const struct query_index_use *use, bool backwards, str
     struct slice first = SLICE_NONE;
     size_t count;
 
-    if (query_spatial_is_point(use, document)) {
-        *ret_first = true;
-        return true;
-    }
     for (size_t i = 0; i < value.len; i++)
         turned[i] = backwards ? (uint8_t)~value.data[i] : value.data[i];
     if (!index_definition_entries(use->definition, document, arena, &entries, &count, err))

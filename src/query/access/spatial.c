@@ -39,6 +39,7 @@ bool query_region_ranges(const struct query_region *region, const struct index_s
                          struct query_ranges *ret_ranges)
 {
     struct arena *arena = filter->arena;
+    double distance = region->ordered ? MIN(region->distance, filter->within) : region->distance;
     struct search_cell_range *cells =
         ARENA_ARRAY(arena, struct search_cell_range, SEARCH_RANGES_MAX);
     const struct search_reason *reason;
@@ -51,16 +52,16 @@ bool query_region_ranges(const struct query_region *region, const struct index_s
         return false;
     /* the filter asks the same shape, and finds it there */
     if (!query_shape_get(filter->context, region->figure, &region->rules, &shape, &reason,
-                         &filter->error)) {
+                         &filter->error) ||
+        (shape && filter->context->limits.brief && !search_shape_is_plain(shape, distance) &&
+         !view_bound_cold(&filter->error))) {
         filter->failed = true;
         return false;
     }
     if (!shape)
         return false;
     filter->work += REGION_WORK + POSITION_WORK * search_shape_positions(shape);
-    count = search_shape_near(
-        shape, &spatial->grid,
-        region->ordered ? MIN(region->distance, filter->within) : region->distance, cells);
+    count = search_shape_near(shape, &spatial->grid, distance, cells);
     list = ARENA_ARRAY(arena, struct cursor_range, count + 1);
     for (size_t i = 0; i < count; i++) {
         char first_text[INDEX_CELL_SIZE], last_text[INDEX_CELL_SIZE];
@@ -68,15 +69,15 @@ bool query_region_ranges(const struct query_region *region, const struct index_s
         struct document_value last = index_cell_value(cells[i].last, last_text);
         bool exact;
 
-        list[i].min = query_ranges_point(order, &first, &exact, arena).list[0].min;
-        list[i].max = query_ranges_point(order, &last, &exact, arena).list[0].max;
+        list[i] = query_ranges_point(order, &first, &exact, arena).list[0];
+        if (cells[i].last != cells[i].first)
+            list[i].max = query_ranges_point(order, &last, &exact, arena).list[0].max;
     }
     *ret_ranges = query_ranges_union(list, count, arena);
     return true;
 }
 
-/* A path that leads to one value of an item; NULL: it goes through arrays. */
-static const struct document_path *one_place(const struct document_path *path, struct arena *arena)
+const struct document_path *query_one_place(const struct document_path *path, struct arena *arena)
 {
     struct document_path *copy = ARENA_NEW(arena, struct document_path);
 
@@ -90,7 +91,7 @@ static const struct document_path *one_place(const struct document_path *path, s
 /* A point is in one cell, so that there is nothing to compare its entry with. Most figures are
  * points, and finding the cells of one again costs more than asking whether it is where it should
  * be. */
-bool query_spatial_is_point(const struct query_index_use *use, struct slice document)
+bool query_entry_is_only(const struct query_index_use *use, struct slice document)
 {
     struct document_value figure, type;
 
@@ -130,6 +131,6 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
             (struct slice[]){SLICE("cells of "), query_path_name(&part->path, filter->arena)}, 2);
         use->definition = definition;
         use->repeats = true;
-        use->place = one_place(&part->path, filter->arena);
+        use->place = query_one_place(&part->path, filter->arena);
     }
 }

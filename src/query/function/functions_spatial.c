@@ -22,22 +22,38 @@ static bool shape_of(const struct document_value *value, const struct search_rul
     return query_shape_get(context, value, rules, ret_shape, &reason, err);
 }
 
-/* Both arguments, or NULL for the first; and the work of asking them. */
-static bool shapes_of(const struct document_value *arguments, const struct search_rules *rules,
-                      struct query_context *context, struct search_shape *ret_shapes[2],
-                      struct error *err)
-{
-    size_t positions;
+/* Which of two arguments are taken as points of the Earth by themselves, where they are. */
+enum points { POINTS_FIRST, POINTS_EITHER, POINTS_BOTH };
 
-    if (!shape_of(&arguments[0], rules, context, &ret_shapes[0], err) ||
-        !shape_of(&arguments[1], rules, context, &ret_shapes[1], err))
-        return false;
-    if (!ret_shapes[0] || !ret_shapes[1]) {
-        ret_shapes[0] = NULL;
-        return true;
+struct pair {
+    bool is_point[2];
+    struct search_position points[2];
+    struct search_shape *shapes[2]; /* NULL: it is a point, or */
+    bool broken;                    /* one of them is none */
+};
+
+/* Both arguments, and the work of asking them. */
+static bool pair_get(const struct document_value *arguments, const struct search_rules *rules,
+                     enum points points, struct query_context *context, struct pair *pair,
+                     struct error *err)
+{
+    size_t positions = 0;
+
+    *pair = (struct pair){0};
+    for (size_t i = 0; i < 2; i++) {
+        bool may =
+            rules->surface == SEARCH_EARTH &&
+            (i == 0 || points == POINTS_BOTH || (points == POINTS_EITHER && !pair->is_point[0]));
+
+        pair->is_point[i] = may && search_point_read(&arguments[i], rules, &pair->points[i]);
+        if (pair->is_point[i]
+                ? !query_work(context, QUERY_FIGURE_WORK(arguments[i].document.len), err)
+                : !shape_of(&arguments[i], rules, context, &pair->shapes[i], err))
+            return false;
+        pair->broken |= !pair->is_point[i] && !pair->shapes[i];
+        positions += pair->shapes[i] ? search_shape_positions(pair->shapes[i]) : 1;
     }
-    positions = search_shape_positions(ret_shapes[0]) + search_shape_positions(ret_shapes[1]);
-    return query_work(context, ASK_WORK * positions, err);
+    return pair->broken || query_work(context, ASK_WORK * positions, err);
 }
 
 /* --- Functions ------------------------------------------------------------------------------- */
@@ -58,12 +74,19 @@ static bool distance(const struct document_value *arguments, const struct search
                      struct query_context *context, struct document_value *ret_value,
                      struct error *err)
 {
-    struct search_shape *shapes[2];
+    struct pair pair;
 
-    if (!shapes_of(arguments, rules, context, shapes, err))
+    if (!pair_get(arguments, rules, POINTS_BOTH, context, &pair, err))
         return false;
-    if (shapes[0])
-        *ret_value = document_double(search_shape_distance(shapes[0], shapes[1]));
+    if (pair.broken)
+        return true;
+    if (pair.is_point[0] && pair.is_point[1])
+        *ret_value = document_double(search_points_distance(pair.points[0], pair.points[1], rules));
+    else if (pair.is_point[0] || pair.is_point[1])
+        *ret_value = document_double(search_shape_distance_to(pair.shapes[pair.is_point[0]],
+                                                              pair.points[!pair.is_point[0]]));
+    else
+        *ret_value = document_double(search_shape_distance(pair.shapes[0], pair.shapes[1]));
     return true;
 }
 
@@ -71,12 +94,14 @@ static bool within(const struct document_value *arguments, const struct search_r
                    struct query_context *context, struct document_value *ret_value,
                    struct error *err)
 {
-    struct search_shape *shapes[2];
+    struct pair pair;
 
-    if (!shapes_of(arguments, rules, context, shapes, err))
+    if (!pair_get(arguments, rules, POINTS_FIRST, context, &pair, err))
         return false;
-    if (shapes[0])
-        *ret_value = document_bool(search_shape_within(shapes[0], shapes[1]));
+    if (!pair.broken)
+        *ret_value =
+            document_bool(pair.is_point[0] ? search_shape_has(pair.shapes[1], pair.points[0])
+                                           : search_shape_within(pair.shapes[0], pair.shapes[1]));
     return true;
 }
 
@@ -84,12 +109,17 @@ static bool intersects(const struct document_value *arguments, const struct sear
                        struct query_context *context, struct document_value *ret_value,
                        struct error *err)
 {
-    struct search_shape *shapes[2];
+    struct pair pair;
 
-    if (!shapes_of(arguments, rules, context, shapes, err))
+    if (!pair_get(arguments, rules, POINTS_EITHER, context, &pair, err))
         return false;
-    if (shapes[0])
-        *ret_value = document_bool(search_shape_intersects(shapes[0], shapes[1]));
+    if (pair.broken)
+        return true;
+    if (pair.is_point[0] || pair.is_point[1])
+        *ret_value = document_bool(
+            search_shape_has(pair.shapes[pair.is_point[0]], pair.points[!pair.is_point[0]]));
+    else
+        *ret_value = document_bool(search_shape_intersects(pair.shapes[0], pair.shapes[1]));
     return true;
 }
 
@@ -188,10 +218,11 @@ static const struct query_implied *plane_near(const struct query_operand *operan
     return most < 0 ? query_implied_never(implying) : near(operands, &plane, most, implying);
 }
 
+/* What asks one figure makes its shape for that alone. */
 #define SPATIAL(text, count, surface, function, ...)                                               \
     {                                                                                              \
         .name = text, .arguments_min = count, .arguments_max = count, .stability = QUERY_STABLE,   \
-        .evaluate = surface##_##function, .costly = true, __VA_ARGS__                              \
+        .evaluate = surface##_##function, .costly = count == 1, __VA_ARGS__                        \
     }
 
 static const struct query_function plane_functions[] = {

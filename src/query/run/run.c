@@ -24,6 +24,7 @@
 #include "query/stage/rest.h"
 #include "query/value/compare.h"
 
+#include <math.h>
 #include <xxhash.h>
 
 /* --- Streaming ------------------------------------------------------------------------------- */
@@ -463,8 +464,8 @@ void query_run_context_init(struct query_run_state *run)
                                       .deadline_ms = limits->deadline_ms};
 
     if (run->request->is_short)
-        evaluation =
-            (struct query_limits){.work_max = QUERY_SHORT_WORK, .bytes_max = 4 * QUERY_SHORT_BYTES};
+        evaluation = (struct query_limits){
+            .work_max = QUERY_SHORT_WORK, .bytes_max = 4 * QUERY_SHORT_BYTES, .brief = true};
 
     if (run->plan->order == DOCUMENT_ORDER_MONGO)
         evaluation.bytes_max = LARGE_DOCUMENT_BYTES;
@@ -782,6 +783,7 @@ static bool access_choose(struct query_run_state *run, struct error *err)
                    run->from.access != SORTED_SCAN_MARK,
         .mark = run->from.access,
         .within = run->within,
+        .near_rows = run->near_rows,
         .counted = run->request->explain,
         .context = &run->context,
     };
@@ -790,6 +792,9 @@ static bool access_choose(struct query_run_state *run, struct error *err)
         !query_access_choose(run->plan, &run->spans, &wish, run->arena, &run->access, err) ||
         !query_work(&run->context, run->access.work, err))
         return false;
+    if (run->near_rows && isfinite(run->access.within))
+        run->within = run->access.within;
+    run->near_rows = 0;
     if (run->mode == QUERY_MODE_SORT && run->plan->order_defined)
         vectors_choose(run);
     if (run->mode == QUERY_MODE_SORT && !run->unscored)

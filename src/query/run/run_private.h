@@ -56,9 +56,10 @@ struct query_run_state {
 
     struct query_spill_budget *spill; /* of the page; borrowed; NULL: nothing is spilled */
 
-    double within;  /* an order by distance: nothing is looked for further out; 0: everywhere */
-    bool unscored;  /* an order by scores of texts: not by what entries say of them */
-    bool by_number; /* sorting: in order of creation, whatever the routing keys */
+    double within;      /* an order by distance: nothing is looked for further out; 0: everywhere */
+    uint64_t near_rows; /* rows wanted by distance: how far to look is not known yet; 0: it is */
+    bool unscored;      /* an order by scores of texts: not by what entries say of them */
+    bool by_number;     /* sorting: in order of creation, whatever the routing keys */
 
     struct query_output output; /* full: from here on the next row is only looked for */
     bool finished;              /* there will be no more rows: the limit is reached */

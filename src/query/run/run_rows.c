@@ -179,7 +179,8 @@ static bool hit_take(struct query_run_state *run, query_row_taker taker, bool *r
     bool holds = true;
 
     run->row = 0;
-    if (run->access.index && run->access.index->repeats) {
+    if (run->access.index && run->access.index->repeats &&
+        !query_entry_is_only(run->access.index, run->hit->item.document)) {
         if (!query_entry_is_first(run->access.index, run->access.backwards, run->hit->item.document,
                                   run->hit->place.key, run->row_arena, &holds, err) ||
             !query_work(&run->context, entries_work(run), err))

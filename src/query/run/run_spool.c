@@ -5,12 +5,13 @@
  * Where DISTINCT meets an order, a value is given at the smallest place it occurs at.
  *
  * The first rows by distance are looked for around the figure: all that lies within a distance is
- * read, and if that is too few rows, all within ten times of it, and so forth; once there are some,
- * as far as there should be enough if they lie as densely. What was read before is read again,
- * which with such steps is a small part of it. A row that was found further out does not count, for
- * others as far away were not looked for. Rings that leave out what is within would read each item
- * once, but the spool of each would have to be kept beside the others, and the limits of a page to
- * know of several. */
+ * read, which by how densely an index has things there should be enough (access/density.c). If it
+ * is not, or no index tells, all within ten times of it, and so forth; once there are some, as far
+ * as there should be enough if they lie as densely. What was read before is read again, which with
+ * such steps is a small part of it. A row that was found further out does not count, for others as
+ * far away were not looked for. Rings that leave out what is within would read each item once, but
+ * the spool of each would have to be kept beside the others, and the limits of a page to know of
+ * several. */
 #include "query/run/run_private.h"
 
 #include "query/spool/spill.h"
@@ -262,20 +263,29 @@ static void score_taken(struct query_run_state *run, struct spooling *s)
     s->scored += run->hit->score_known;
 }
 
+/* Is nothing looked for but what is within a distance? What lies in its cells and is further away
+ * is no row of it: if there are too few, all are read again. */
+static bool is_ring(const struct query_run_state *run)
+{
+    return run->within > 0 && run->access.kind == QUERY_ACCESS_INDEX && run->access.index->within &&
+           run->within < run->plan->query.order[0].near->distance;
+}
+
 static bool sort_take(struct query_run_state *run, bool *ret_stop UNUSED, struct error *err)
 {
     struct spooling *s = run->taking;
     struct query_place place = {.number = query_hit_number(run), .rows = run->row};
     struct query_spool_row *row;
     struct document_value value;
-    bool kept;
+    bool kept, beyond;
 
     buf_clear(&s->key);
     if (!query_order_key(run, query_order_is_cut(run->plan), &s->key, &kept, err))
         return false;
     place.key = buf_slice(&s->key);
-    s->within += kept && s->far.len && slice_compare(place.key, buf_slice(&s->far)) <= 0;
-    if (!kept)
+    beyond = s->far.len && slice_compare(place.key, buf_slice(&s->far)) > 0;
+    s->within += kept && s->far.len && !beyond;
+    if (!kept || (beyond && is_ring(run)))
         return true;
     if (is_given(run, &place) || !query_spool_wants(s->spool, &place)) {
         score_taken(run, s);
@@ -431,8 +441,6 @@ enum { RING_ROWS_MAX = 1000, RING_STEP = 10, RING_FIRST_M = 100, RING_FIRST_PART
 #define RING_STEP_LEAST 2.0
 #define RING_ROOM 1.5 /* rows that are hoped for, for each that is wanted */
 
-#define RING_EVERYWHERE 8e6 /* metres; beyond, an index leads to most of what there is */
-
 void query_rings_begin(struct query_run_state *run)
 {
     const struct query_subquery *query = &run->plan->query;
@@ -440,20 +448,18 @@ void query_rings_begin(struct query_run_state *run)
     uint64_t limit = run->at.limit, offset = run->at.offset;
 
     run->within = 0;
+    run->near_rows = 0;
     if (!near || run->mode != QUERY_MODE_SORT || run->from.begun || query->order[0].descending ||
         limit > RING_ROWS_MAX || offset > RING_ROWS_MAX - limit)
         return;
     run->within = near->rules.surface == SEARCH_EARTH ? RING_FIRST_M : 360.0 / RING_FIRST_PART;
+    run->near_rows = MAX(limit + offset, (uint64_t)1);
 }
 
 /* Were others looked for as well, as far away as the last row that is wanted? */
 static bool is_near_enough(const struct query_run_state *run, const struct spooling *s)
 {
-    const struct query_index_use *index = run->access.index;
-
-    return run->within <= 0 || run->access.kind != QUERY_ACCESS_INDEX || !index->within ||
-           run->within >= run->plan->query.order[0].near->distance ||
-           s->within >= MAX(run->at.limit + run->at.offset, (uint64_t)1);
+    return !is_ring(run) || s->within >= MAX(run->at.limit + run->at.offset, (uint64_t)1);
 }
 
 /* Are there as many items with a score as are wanted? Those that have none come behind them, and
@@ -497,7 +503,7 @@ static bool rings_fill(struct query_run_state *run, struct spooling *s, struct e
         run->unscored = true;
         run->within *= ring_step(run, s, within_before);
         within_before = s->within;
-        if (run->within > RING_EVERYWHERE)
+        if (run->within > QUERY_RING_EVERYWHERE)
             run->within = 0;
         if (!query_run_again(run, err))
             return false;

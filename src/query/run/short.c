@@ -3,7 +3,8 @@
  * Left out is what costs more than it counts, or counts too late: regular expressions and patterns,
  * calls that make long texts, subqueries, joins, functions of the user. Of built-in functions those
  * that indexes know (IS_DEFINED, STARTSWITH, ARRAY_CONTAINS and their kin) only look at their
- * arguments. */
+ * arguments; those of places give up where a figure is more than a point or a small convex ring
+ * (query_limits.brief). */
 #include "query/expression/expression.h"
 #include "query/run.h"
 
@@ -19,7 +20,7 @@ static bool kind_is_short(const struct query_expression *expression)
     if (expression->kind == &query_kind_call) {
         const struct query_function *function = ((const struct query_call *)expression)->function;
 
-        return function->imply && !function->costly;
+        return (function->imply || function->imply_most) && !function->costly;
     }
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (expression->kind == kinds[i])

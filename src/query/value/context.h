@@ -107,6 +107,7 @@ struct query_limits {
     size_t bytes_max;  /* of temporaries at one time; 0: 16 MiB */
     uint64_t work_max; /* units, about one per node evaluated and per 16 bytes walked; 0: no end */
     int64_t deadline_ms; /* by the clock's monotonic hand; 0: none */
+    bool brief; /* an event loop evaluates: what takes long by itself fails with ERROR_COLD */
 };
 
 struct query_context {

@@ -3,6 +3,7 @@
 #include "query/value/shapes.h"
 
 #include "base/memory.h"
+#include "item/view_bound.h"
 
 enum {
     KEPT = 4,
@@ -77,15 +78,16 @@ static bool kept_make(struct kept *kept, struct query_context *context,
     kept->len = value->document.len;
     kept->bytes = memory_alloc(kept->len + 1);
     memcpy(kept->bytes, value->document.data, kept->len);
-    if (!query_work(context, kept->len >> 4, err))
+    if (!query_work(context, QUERY_FIGURE_WORK(kept->len), err))
         return false;
     if (!search_figure_read(value, rules, arena, &figure, &kept->reason))
         return true;
     if (figure.position_count > 1 &&
         !query_work(context, SHAPE_WORK + MAKE_WORK * figure.position_count, err))
         return false;
-    kept->shape = search_shape_new(&figure, &kept->reason);
-    return true;
+    kept->shape = context->limits.brief ? search_shape_new_plain(&figure)
+                                        : search_shape_new(&figure, &kept->reason);
+    return kept->shape || !context->limits.brief || view_bound_cold(err);
 }
 
 bool query_shape_get(struct query_context *context, const struct document_value *value,

@@ -1,6 +1,7 @@
 /* Two vectors by the bytes of their values, the one that was used longest ago makes way. What rows
  * bring passes through the one; what a query names is used with every row and stays in the other.
- */
+ * Bytes are kept of what comes a second time from where it came from before: what a query names
+ * lies at one place, what rows bring mostly does not, and is many bytes to copy for nothing. */
 #include "query/value/vectors.h"
 
 #include "base/memory.h"
@@ -13,7 +14,7 @@ enum {
 
 struct kept {
     struct search_vectors vectors;
-    struct buf bytes; /* of the value */
+    struct buf bytes; /* of the value; none: it was not kept, and is not found again */
     uint64_t used;
     struct query_vector vector;
     float *elements;
@@ -21,6 +22,7 @@ struct kept {
 
 struct query_vector_cache {
     struct kept list[KEPT];
+    struct slice passed[KEPT]; /* where the last that were not kept lay: never read */
     uint64_t used;
 };
 
@@ -47,17 +49,29 @@ void query_vector_cache_free(struct query_vector_cache *cache)
 static bool kept_is(const struct kept *kept, struct slice bytes,
                     const struct search_vectors *vectors)
 {
-    return kept->used && kept->vectors.type == vectors->type &&
+    return kept->bytes.len && kept->vectors.type == vectors->type &&
            kept->vectors.dimensions == vectors->dimensions &&
            slice_equal(buf_slice(&kept->bytes), bytes);
 }
 
-static void kept_make(struct kept *kept, const struct document_value *value,
-                      const struct search_vectors *vectors)
+/* Did the one before, or that before it, lie there? If not it is noted. */
+static bool comes_again(struct query_vector_cache *cache, struct slice bytes)
+{
+    for (size_t i = 0; i < KEPT; i++)
+        if (cache->passed[i].data == bytes.data && cache->passed[i].len == bytes.len)
+            return true;
+    cache->passed[0] = cache->passed[1];
+    cache->passed[1] = bytes;
+    return false;
+}
+
+static void kept_make(struct query_vector_cache *cache, struct kept *kept,
+                      const struct document_value *value, const struct search_vectors *vectors)
 {
     kept->vectors = *vectors;
     buf_clear(&kept->bytes);
-    buf_append_slice(&kept->bytes, value->document);
+    if (comes_again(cache, value->document))
+        buf_append_slice(&kept->bytes, value->document);
     kept->vector = (struct query_vector){0};
     if (!search_vector_read(value, vectors, kept->elements, &kept->vector.dimensions))
         return;
@@ -91,7 +105,7 @@ bool query_vector_get(struct query_context *context, const struct document_value
     }
     if (!query_work(context, value->document.len >> 3, err))
         return false;
-    kept_make(kept, value, vectors);
+    kept_make(context->vectors, kept, value, vectors);
     kept->used = ++context->vectors->used;
     *ret_vector = kept->vector;
     return true;

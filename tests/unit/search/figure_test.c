@@ -184,6 +184,52 @@ static void collections_are_nested_only_so_deep(void **state)
     assert_none(*state, &every, (const char *)json.data, "nested more than");
 }
 
+static void points_are_read_by_themselves_as_figures_are(void **state)
+{
+    static const char *const list[] = {
+        "{\"type\":\"Point\",\"coordinates\":[1,2]}",
+        "{\"coordinates\":[1,2,3],\"type\":\"Point\"}",
+        "{\"type\":\"Point\",\"coordinates\":[181,2]}",
+        "{\"type\":\"Point\",\"coordinates\":[1,91]}",
+        "{\"type\":\"Point\",\"coordinates\":[1]}",
+        "{\"type\":\"Point\",\"coordinates\":[1,\"2\"]}",
+        "{\"type\":\"Point\"}",
+        "{\"type\":\"point\",\"coordinates\":[1,2]}",
+        "{\"type\":5,\"coordinates\":[1,2]}",
+        "{\"type\":\"MultiPoint\",\"coordinates\":[[1,2]]}",
+        "{\"type\":\"LineString\",\"coordinates\":[[1,2],[3,4]]}",
+        "{\"x\":1,\"y\":2}",
+        "{\"x\":1,\"type\":\"Point\",\"coordinates\":[1,2]}",
+        "[1,2]",
+        "[1,2,3]",
+        "[1]",
+        "5",
+    };
+    const struct search_rules *const rules[] = {&earth, &plane, &every};
+    size_t points = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(list) * ARRAY_LEN(rules); i++) {
+        const struct search_rules *by = rules[i % ARRAY_LEN(rules)];
+        struct document_value value = value_of(*state, list[i / ARRAY_LEN(rules)]);
+        struct search_position position;
+        struct search_figure figure;
+        struct search_reason reason;
+
+        if (!search_point_read(&value, by, &position)) {
+            /* what it leaves out is no point, or one of several */
+            assert_true(!search_figure_read(&value, by, *state, &figure, &reason) ||
+                        figure.position_count > 1 || strstr(list[i / ARRAY_LEN(rules)], "Multi"));
+            continue;
+        }
+        assert_true(search_figure_read(&value, by, *state, &figure, &reason));
+        assert_int_equal(figure.part_count, 1);
+        assert_int_equal(figure.parts[0].kind, SEARCH_POINT);
+        assert_true(position.x == figure.positions[0].x && position.y == figure.positions[0].y);
+        points++;
+    }
+    assert_int_equal(points, 13);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +242,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_figure_of_a_million_points_is_given_up_at_its_limit,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(collections_are_nested_only_so_deep, setup, teardown),
+        cmocka_unit_test_setup_teardown(points_are_read_by_themselves_as_figures_are, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Distances, areas and what lies within what, against published values and what anybody can see. */
 #include "search/shape.h"
 
+#include "base/random.h"
 #include "support/check.h"
 #include "support/documents.h"
 
@@ -257,6 +258,130 @@ static void positions_that_repeat_do_no_harm(void **state)
     assert_near(distance(*state, &plane, LINE("[3,0],[3,0]"), POINT(4, 0)), 1, 0);
 }
 
+/* --- Convex rings, which are asked without S2 ------------------------------------------------- */
+
+enum { CORNERS_MAX = 40 };
+
+static double chance(struct random *random, double from, double to)
+{
+    return from + (to - from) * (double)random_below(random, 1000001) / 1e6;
+}
+
+/* Corners of an ellipse around a place, some pushed in so that not every ring is convex. The last
+ * position is there so often that its shape is made the long way, if asked for. */
+static struct search_figure ring_of(struct random *random, const struct search_rules *rules,
+                                    bool repeated, struct search_position *positions,
+                                    struct search_part *part)
+{
+    size_t corners = 3 + random_below(random, 8), count = 0;
+    double x = chance(random, -175, 175), y = chance(random, -80, 80);
+    double size = pow(10, chance(random, -5, 0.6));
+    bool clockwise = random_below(random, 2) && rules->smaller;
+
+    for (size_t i = 0; i < corners; i++) {
+        double angle = 2 * M_PI * (double)(clockwise ? corners - i : i) / (double)corners;
+        double far = random_below(random, 12) ? size : size / 3;
+
+        positions[count++] =
+            (struct search_position){x + far * cos(angle), y + far * sin(angle) / 2};
+    }
+    do
+        positions[count++] = positions[0];
+    while (repeated && count < CORNERS_MAX);
+    *part = (struct search_part){SEARCH_RING, 0, (uint32_t)count};
+    return (struct search_figure){.rules = *rules,
+                                  .positions = positions,
+                                  .parts = part,
+                                  .position_count = count,
+                                  .part_count = 1};
+}
+
+static void rings_are_asked_alike_whether_they_are_convex_or_not(void **state UNUSED)
+{
+    size_t plain = 0, inside = 0;
+
+    for (uint64_t seed = 0; seed < 600; seed++) {
+        const struct search_rules *rules = seed % 2 ? &every : &earth;
+        CLEANUP(search_shape_free) struct search_shape *one = NULL, *other = NULL, *quick = NULL;
+        struct search_position positions[CORNERS_MAX], repeated[CORNERS_MAX];
+        struct search_part part, repeated_part;
+        struct search_figure figure, repeated_figure;
+        struct search_reason reason;
+        struct random random;
+
+        random_seed(&random, seed);
+        figure = ring_of(&random, rules, false, positions, &part);
+        random_seed(&random, seed);
+        repeated_figure = ring_of(&random, rules, true, repeated, &repeated_part);
+        one = search_shape_new(&figure, &reason);
+        other = search_shape_new(&repeated_figure, &reason);
+        quick = search_shape_new_plain(&figure);
+        assert_null(search_shape_new_plain(&repeated_figure));
+        assert_int_equal(one != NULL, other != NULL);
+        if (!one)
+            continue;
+        plain += quick != NULL;
+        assert_true(search_shape_area(one) == search_shape_area(other));
+        for (size_t i = 0; i < 40; i++) {
+            /* corners and places on edges among them */
+            struct search_position a = positions[random_below(&random, part.count)];
+            struct search_position b = positions[random_below(&random, part.count)];
+            double how = i % 4 ? chance(&random, -0.5, 1.5) : (double)(i % 3) / 2;
+            struct search_position at = {a.x + (b.x - a.x) * how, a.y + (b.y - a.y) * how};
+
+            if (fabs(at.x) > 180 || fabs(at.y) > 90)
+                continue;
+            assert_int_equal(search_shape_has(one, at), search_shape_has(other, at));
+            if (quick)
+                assert_int_equal(search_shape_has(quick, at), search_shape_has(other, at));
+            assert_true(search_shape_distance_to(one, at) == search_shape_distance_to(other, at));
+            inside += search_shape_has(one, at);
+        }
+    }
+    assert_in_range(plain, 100, 599);
+    assert_in_range(inside, 1000, 23000);
+}
+
+static struct search_shape *plain_of(struct arena *arena, const struct search_rules *rules,
+                                     const char *json)
+{
+    struct document_value value = value_of(arena, json);
+    struct search_figure figure;
+    struct search_reason reason;
+
+    assert_true(search_figure_read(&value, rules, arena, &figure, &reason));
+    return search_shape_new_plain(&figure);
+}
+
+static void what_takes_long_is_not_plain(void **state)
+{
+    CLEANUP(search_shape_free) struct search_shape *point = plain_of(*state, &earth, POINT(5, 5));
+    CLEANUP(search_shape_free)
+    struct search_shape *square = plain_of(*state, &earth, AREA("[[0,0],[1,0],[1,1],[0,1],[0,0]]"));
+    CLEANUP(search_shape_free)
+    struct search_shape *large =
+        plain_of(*state, &earth, AREA("[[0,0],[40,0],[40,40],[0,40],[0,0]]"));
+    static const char *const others[] = {
+        LINE("[0,0],[1,1]"),
+        AREA("[[0,0],[0,1],[1,1],[1,0],[0,0]]") /* the rest of the Earth */,
+        AREA("[[0,0],[9,0],[9,9],[0,9],[0,0]],[[1,1],[2,1],[2,2],[1,1]]"),
+        AREA("[[0,0],[9,0],[1,1],[0,9],[0,0]]"),
+        AREA("[[0,0],[9,9],[9,0],[0,9],[0,0]]"),
+    };
+
+    assert_non_null(point);
+    assert_true(search_shape_is_plain(point, 0) && search_shape_is_plain(point, 50000));
+    assert_false(search_shape_is_plain(point, 5e6));
+    assert_non_null(square);
+    assert_true(search_shape_is_plain(square, 0));
+    assert_false(search_shape_is_plain(square, 1));
+    assert_non_null(large);
+    assert_false(search_shape_is_plain(large, 0));
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        assert_null(plain_of(*state, &earth, others[i]));
+    assert_null(plain_of(*state, &plane, POINT(5, 5)));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -273,6 +398,8 @@ int main(void)
         TEST(a_plane_is_what_its_numbers_say),
         TEST(what_crosses_itself_is_no_shape),
         TEST(positions_that_repeat_do_no_harm),
+        TEST(rings_are_asked_alike_whether_they_are_convex_or_not),
+        TEST(what_takes_long_is_not_plain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,20 +356,44 @@ static bool shape_get(struct match_evaluation *evaluation, const struct match_no
     return false;
 }
 
+static bool work_take(struct match_evaluation *evaluation, uint64_t units)
+{
+    if (query_work(evaluation->context, units, evaluation->err))
+        return true;
+    evaluation->failed = true;
+    return false;
+}
+
+/* What most documents have, and needs no shape. */
+static bool point_holds(struct match_evaluation *evaluation, const struct match_node *node,
+                        const struct document_value *value, struct search_position point)
+{
+    struct search_shape *given;
+
+    if (!shape_get(evaluation, node, &node->value, &given) ||
+        !work_take(evaluation, QUERY_FIGURE_WORK(value->document.len) +
+                                   ASK_WORK * (1 + search_shape_positions(given))))
+        return false;
+    return node->geo.how == MATCH_GEO_WITHIN || node->geo.how == MATCH_GEO_MEETS
+               ? search_shape_has(given, point)
+               : search_shape_distance_to(given, point) <= node->geo.distance;
+}
+
 bool match_geo_holds(struct match_evaluation *evaluation, const struct match_node *node,
                      const struct document_value *value)
 {
     struct search_shape *given, *shape;
+    struct search_position point;
 
+    if (value && node->geo.rules->surface == SEARCH_EARTH &&
+        search_point_read(value, node->geo.rules, &point))
+        return point_holds(evaluation, node, value, point);
     if (!value || !shape_get(evaluation, node, value, &shape) ||
         !shape_get(evaluation, node, &node->value, &given))
         return false;
-    if (!query_work(evaluation->context,
-                    ASK_WORK * (search_shape_positions(shape) + search_shape_positions(given)),
-                    evaluation->err)) {
-        evaluation->failed = true;
+    if (!work_take(evaluation,
+                   ASK_WORK * (search_shape_positions(shape) + search_shape_positions(given))))
         return false;
-    }
     switch (node->geo.how) {
     case MATCH_GEO_WITHIN:
         return search_shape_within(shape, given);

@@ -1,6 +1,7 @@
 /* Nothing is remembered of a document between its filter, its place in the order and what is shown
- * of it: each works the distance out again, which for points is a few hundred instructions. The
- * shape of the point itself is kept by the context (query/value/shapes.h). */
+ * of it: each works the distance out again, which for points is a few hundred instructions: points
+ * of the Earth need no shapes. Those of other figures, and of a plane the point's own, are kept by
+ * the context (query/value/shapes.h). */
 #include "front/mongo/match/near.h"
 
 #include "document/bson.h"
@@ -16,6 +17,7 @@ struct mongo_near {
     struct slice key;
     struct document_path path;
     struct document_value point;
+    struct search_position position; /* of it */
     struct search_rules rules;
     double min, max; /* metres, or units of the plane */
     double unit;     /* what a distance is divided by to be shown */
@@ -64,7 +66,7 @@ bool mongo_near_is_geometry(const struct document_value *point)
 }
 
 /* A point, and nothing but one. */
-static bool point_check(const struct mongo_near *near, struct error *err)
+static bool point_read(struct mongo_near *near, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct search_reason reason = {"$near takes a point"};
@@ -74,6 +76,7 @@ static bool point_check(const struct mongo_near *near, struct error *err)
         !search_figure_read(&near->point, &near->rules, arena, &figure, &reason))
         return mongo_error_set(err, MONGO_BAD_VALUE, "invalid point in geo near query: %s",
                                reason.text);
+    near->position = figure.positions[0];
     return (figure.part_count == 1 && figure.parts[0].kind == SEARCH_POINT) ||
            mongo_error_set(err, MONGO_BAD_VALUE,
                            "invalid point in geo near query: $geometry must "
@@ -98,7 +101,7 @@ bool mongo_near_new(const struct mongo_near_terms *terms, struct arena *arena,
                                 .geometry = terms->geometry};
     if (!bound_read(&terms->min, "minDistance", near->unit, &near->min, err) ||
         !bound_read(&terms->max, "maxDistance", near->unit, &near->max, err) ||
-        !point_check(near, err))
+        !point_read(near, err))
         return false;
     near->region = (struct query_region){
         .figure = &near->point, .rules = near->rules, .distance = near->max, .ordered = true};
@@ -146,11 +149,43 @@ struct measuring {
     struct document_value place;
 };
 
+/* INFINITY: it is no figure. */
+static bool shape_measure(struct measuring *m, const struct document_value *value,
+                          double *ret_distance)
+{
+    const struct mongo_near *near = m->near;
+    const struct search_reason *reason;
+    struct search_shape *shape, *point;
+
+    *ret_distance = INFINITY;
+    if (!query_shape_get(m->context, value, &near->rules, &shape, &reason, m->err))
+        return false;
+    if (!shape)
+        return true;
+    if (!query_work(m->context, ASK_WORK * (search_shape_positions(shape) + 1), m->err))
+        return false;
+    if (near->rules.surface == SEARCH_EARTH) {
+        *ret_distance = search_shape_distance_to(shape, near->position);
+        return true;
+    }
+    if (!query_shape_get(m->context, &near->point, &near->rules, &point, &reason, m->err))
+        return false;
+    if (point)
+        *ret_distance = search_shape_distance(shape, point);
+    return true;
+}
+
+static bool point_measure(struct measuring *m, const struct document_value *value,
+                          struct search_position position, double *ret_distance)
+{
+    *ret_distance = search_points_distance(position, m->near->position, &m->near->rules);
+    return query_work(m->context, QUERY_FIGURE_WORK(value->document.len) + 2 * ASK_WORK, m->err);
+}
+
 static bool figure_measure(void *self, const struct document_value *value)
 {
     struct measuring *m = self;
-    const struct search_reason *reason;
-    struct search_shape *shape, *point;
+    struct search_position position;
     double distance;
 
     if (!query_work(m->context, 1, m->err)) {
@@ -159,16 +194,13 @@ static bool figure_measure(void *self, const struct document_value *value)
     }
     if (value->type != DOCUMENT_OBJECT && value->type != DOCUMENT_ARRAY)
         return true;
-    if (!query_shape_get(m->context, value, &m->near->rules, &shape, &reason, m->err) ||
-        (shape &&
-         (!query_shape_get(m->context, &m->near->point, &m->near->rules, &point, &reason, m->err) ||
-          !query_work(m->context, ASK_WORK * (search_shape_positions(shape) + 1), m->err)))) {
+    if (m->near->rules.surface == SEARCH_EARTH &&
+                search_point_read(value, &m->near->rules, &position)
+            ? !point_measure(m, value, position, &distance)
+            : !shape_measure(m, value, &distance)) {
         m->failed = true;
         return false;
     }
-    if (!shape || !point)
-        return true;
-    distance = search_shape_distance(shape, point);
     if (distance < m->least) {
         m->least = distance;
         m->place = *value;
