@@ -64,29 +64,28 @@ static void words_print(struct buf *out)
 
 static void codes_print(struct buf *out)
 {
-    BUF_APPEND(
-        out, "\n## Status codes\n\nWhat the frame says, and `x-ms-status-code` besides: the "
-             "status the NoSQL API has for it, or of the service's own 1000 (the query), 1001 "
-             "(no such form), 1003 (memory), 1004 (the script), 1009 (time). "
-             "[errors.md](errors.md) has every error.\n\n"
-             "| code | when |\n|---|---|\n"
-             "| 200 | the last results |\n| 204 | there are none |\n| 206 | more follow |\n"
-             "| 401 | the credentials are wrong, or the key was replaced |\n"
-             "| 403 | a read-only key or token would write |\n"
-             "| 407 | who is it? |\n"
-             "| 498 | the message cannot be read, or asks for nothing known |\n"
-             "| 499 | arguments are missing or contradict one another |\n"
-             "| 500 | the traversal failed, or the store refused (404, 409, 412, 429 in "
-             "`x-ms-status-code`) |\n"
-             "| 595 | `fail()` |\n| 597 | the script is none, or is over a limit |\n"
-             "| 598 | it took too long |\n| 599 | a result has no form in the format |\n"
-             "\nAttributes on every frame: `x-ms-status-code`, `x-ms-activity-id`, "
-             "`x-ms-request-charge`, `x-ms-total-request-charge`, `x-ms-server-time-ms`, "
-             "`x-ms-total-server-time-ms`; on errors `x-ms-substatus-code`, "
-             "`x-ms-retry-after-ms`, `x-ms-source`, `exceptions`, `failStepMessage`; and "
-             "`x-orrery-atomic`, which is false where writes went to several nodes, one after "
-             "the other; and `x-orrery-reference-lag-ms` where `call('reference')` has read a copy "
-             "that is not known to be exact.\n");
+    BUF_APPEND(out,
+               "\n## Status codes\n\nWhat the frame says, and `x-ms-status-code` besides: the "
+               "status the NoSQL API has for it, or of the service's own 1000 (the query), 1001 "
+               "(no such form), 1003 (memory), 1004 (the script), 1009 (time). "
+               "[errors.md](errors.md) has every error.\n\n"
+               "| code | when |\n|---|---|\n"
+               "| 200 | the last results |\n| 204 | there are none |\n| 206 | more follow |\n"
+               "| 401 | the credentials are wrong, or the key was replaced |\n"
+               "| 403 | a read-only key or token would write |\n"
+               "| 407 | who is it? |\n"
+               "| 498 | the message cannot be read, or asks for nothing known |\n"
+               "| 499 | arguments are missing or contradict one another |\n"
+               "| 500 | the traversal failed, or the store refused (404, 409, 412, 429 in "
+               "`x-ms-status-code`) |\n"
+               "| 595 | `fail()` |\n| 597 | the script is none, or is over a limit |\n"
+               "| 598 | it took too long |\n| 599 | a result has no form in the format |\n"
+               "\nAttributes on every frame: `x-ms-status-code`, `x-ms-activity-id`, "
+               "`x-ms-request-charge`, `x-ms-total-request-charge`, `x-ms-server-time-ms`, "
+               "`x-ms-total-server-time-ms`; on errors `x-ms-substatus-code`, "
+               "`x-ms-retry-after-ms`, `x-ms-source`, `exceptions`, `failStepMessage`; and "
+               "`x-orrery-atomic`, which is false where writes went to several nodes, one after "
+               "the other.\n");
 }
 
 void gremlin_ledger_print(struct buf *out)

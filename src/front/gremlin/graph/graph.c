@@ -121,7 +121,6 @@ void gremlin_graph_free(struct gremlin_graph *graph)
     if (!graph)
         return;
     gremlin_graph_let_go(graph);
-    gremlin_references_let_go(graph);
     gremlin_graph_look_away(graph);
     for (size_t i = 0; i < GREMLIN_INTERNED; i++) {
         gremlin_value_unref(graph->labels[i]);
@@ -150,14 +149,11 @@ void gremlin_graph_look_away(struct gremlin_graph *graph)
 void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call)
 {
     graph->entered = call != NULL;
-    gremlin_references_let_go(graph);
     if (!call) {
         graph->call.cancelled = NULL;
-        graph->call.account = (struct front_account){0};
         return;
     }
     graph->call = (struct front_call){.services = call->services,
-                                      .account = call->account,
                                       .owner = call->owner,
                                       .cancelled = call->cancelled,
                                       .may_block = call->may_block,

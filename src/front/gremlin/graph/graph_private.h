@@ -74,8 +74,7 @@ struct gremlin_graph {
     struct gremlin_link *link;
     struct gremlin_value labels[GREMLIN_INTERNED], partitions[GREMLIN_INTERNED];
 
-    struct gremlin_references *references; /* of the request; NULL: none was read */
-    struct gremlin_part *parts;            /* transactions, one for each node that was met */
+    struct gremlin_part *parts; /* transactions, one for each node that was met */
     struct arena *written_arena;
     struct gremlin_written **written; /* by hash */
     size_t written_count, written_size;
@@ -198,11 +197,6 @@ void *gremlin_found_new(struct gremlin_graph *graph, size_t size);
 /* Takes the references. */
 void gremlin_found_add_take(struct gremlin_found *found, size_t input, struct gremlin_value element,
                             struct gremlin_value edge);
-
-/* --- Reference containers (reference.c) ---------------------------------------------------------
- */
-
-void gremlin_references_let_go(struct gremlin_graph *graph);
 
 /* --- Transactions (transact.c)
  * -------------------------------------------------------------------- */
