@@ -50,7 +50,8 @@ static bool store_open(void *context, size_t node, struct engine **ret_engine, s
         url = slice_of_text(stores->url);
     else if (node == 1 && stores->away)
         return error_set(err, ERROR_STORE_UNAVAILABLE, "the directory is away");
-    if (!engine_open(url, &(struct engine_options){.connect_ms_max = 2000}, &engine, err))
+    if (!engine_open(url, &(struct engine_options){.connect_ms_max = stores->connect_ms_max},
+                     &engine, err))
         return false;
     *ret_engine = fault_engine_new(engine);
     return true;
@@ -88,6 +89,7 @@ static void store_fail(void *context, struct engine *engine, bool away)
 struct moving_store stores_failing(struct stores *stores, struct postgres *postgres)
 {
     stores_init(stores, postgres);
+    stores->connect_ms_max = 2000; /* a server that is away is not waited for */
     return (struct moving_store){.reopens = true,
                                  .faults = !postgres,
                                  .takes_away = store_fail,

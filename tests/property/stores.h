@@ -13,6 +13,7 @@ struct stores {
     struct scratch scratch;
     struct postgres *postgres; /* borrowed; NULL: both nodes are RocksDB's */
     char url[256];             /* of a fresh database there */
+    int64_t connect_ms_max;    /* 0: the engine's own */
     bool away;
 };
 
