@@ -7,16 +7,11 @@
 #include "document/bson.h"
 #include "engine/guard.h"
 #include "item/expiry.h"
-#include "item/feed_read.h"
+#include "property/beside.h"
 #include "support/check.h"
 #include "support/documents.h"
 #include "support/fault_engine.h"
 #include "support/verify.h"
-
-static unsigned below(struct moving *moving, unsigned limit)
-{
-    return (unsigned)random_below(&moving->random, limit);
-}
 
 static int64_t time_passes(void *context)
 {
@@ -114,22 +109,25 @@ static void start(struct moving *moving)
     moving->migrator = migrator_new(&(struct migrator_options){
         .catalogue = moving->catalogue,
         .clock = &moving->clock,
-        .chunk_bytes = 3000 + below(moving, 3000),
-        .load_bytes = 3000 + below(moving, 20000),
-        .round_keys = 20 + below(moving, 60),
-        .lag_keys = 1 + below(moving, 200), /* beyond a round: several are left behind the fence */
+        .chunk_bytes = 3000 + moving_below(moving, 3000),
+        .load_bytes = 3000 + moving_below(moving, 20000),
+        .round_keys = 20 + moving_below(moving, 60),
+        .lag_keys =
+            1 + moving_below(moving, 200), /* beyond a round: several are left behind the fence */
         .pause_ms = 1,
         .splits_off = true,
         .by_hand = true,
     });
     moving->caretaker = caretaker_new(
         &(struct caretaker_options){.catalogue = moving->catalogue, .slice = 10, .by_hand = true});
+    beside_start(moving->beside, moving);
 }
 
 static void stop(struct moving *moving)
 {
     for (size_t i = 0; i < MOVING_NODES && moving->guards[i]; i++)
         engine_guard_leave(moving->guards[i]);
+    beside_stop(moving->beside);
     caretaker_free(TAKE(moving->caretaker));
     migrator_free(TAKE(moving->migrator));
     catalogue_close(TAKE(moving->catalogue));
@@ -143,33 +141,45 @@ static void stop(struct moving *moving)
     }
 }
 
-static struct container *opened(struct moving *moving)
+struct container *moving_container(struct moving *moving, const char *id)
 {
     struct container *container;
     struct error err;
 
-    assert_ok(catalogue_container_open(moving->catalogue, SLICE("default"), SLICE("d"), SLICE("c"),
-                                       &container, &err),
-              &err);
+    if (catalogue_container_open(moving->catalogue, SLICE("default"), SLICE("d"), slice_of_text(id),
+                                 &container, &err))
+        return container;
+    assert_int_equal(err.code, ERROR_NOT_FOUND);
+    return NULL;
+}
+
+static struct container *opened(struct moving *moving)
+{
+    struct container *container = moving_container(moving, "c");
+
+    assert_non_null(container);
     return container;
 }
 
-static void position_add(struct moving *moving, struct slice min, struct slice max, uint64_t lsn)
+/* The nth container there can be; NULL: there are no more. */
+static const char *id_of(const struct moving *moving, size_t nth)
 {
-    struct moving_position *position = &moving->positions[moving->position_count++];
+    return nth == 0 ? "c" : beside_id(moving->beside, nth - 1);
+}
 
-    assert_true(moving->position_count < MOVING_RANGES_MAX);
-    position->min = slice_of(slice_to_text(min), min.len);
-    position->max = slice_of(slice_to_text(max), max.len);
-    position->lsn = lsn;
+bool moving_container_make(struct moving *moving, struct slice body, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    struct offer_request request = {.given = true, .ru = 400};
+
+    return catalogue_container_create(moving->catalogue, SLICE("default"), SLICE("d"), body,
+                                      &request, &container, err);
 }
 
 static void container_make(struct moving *moving)
 {
     CLEANUP(account_unref) struct account *account = NULL;
     CLEANUP(database_unref) struct database *database = NULL;
-    CLEANUP(container_unref) struct container *container = NULL;
-    struct offer_request request = {.given = true, .ru = 400};
     struct error err;
 
     assert_ok(catalogue_account_create(moving->catalogue, SLICE("default"),
@@ -178,9 +188,7 @@ static void container_make(struct moving *moving)
     assert_ok(catalogue_database_create(moving->catalogue, SLICE("default"), SLICE("d"), NULL,
                                         &database, &err),
               &err);
-    assert_ok(catalogue_container_create(moving->catalogue, SLICE("default"), SLICE("d"),
-                                         document_of(moving->arena, moving->bodies[0]), &request,
-                                         &container, &err),
+    assert_ok(moving_container_make(moving, document_of(moving->arena, moving->bodies[0]), &err),
               &err);
 }
 
@@ -194,36 +202,32 @@ void moving_init(struct moving *moving, const struct moving_store *store, const 
     moving->gates = item_gates_new();
     start(moving);
     container_make(moving);
-    position_add(moving, PARTITION_ROUTING_MIN, PARTITION_ROUTING_MAX, 0);
+    moving_feed_begin(moving);
 }
 
-static void positions_clear(struct moving_position *positions, size_t count)
+void moving_keep_beside(struct moving *moving)
 {
-    for (size_t i = 0; i < count; i++) {
-        memory_free((void *)positions[i].min.data);
-        memory_free((void *)positions[i].max.data);
-    }
+    moving->beside = beside_new(moving);
+    beside_start(moving->beside, moving);
 }
 
 void moving_done(struct moving *moving)
 {
     stop(moving);
+    beside_free(moving->beside);
     for (size_t i = 0; i < MOVING_NODES; i++)
         engine_close(node_of(moving, i));
-    positions_clear(moving->positions, moving->position_count);
+    moving_feed_end(moving);
     item_gates_free(moving->gates);
     arena_free(moving->arena);
 }
 
-/* Is a source of a migration behind a fence? Writers would wait for the migrator, which only this
- * thread runs. */
-static bool is_fenced(struct moving *moving)
+static bool is_behind_fence(struct moving *moving, const struct container *container)
 {
-    CLEANUP(container_unref) struct container *container = opened(moving);
     const struct migration_source *sources;
     size_t count;
 
-    if (!container_migration(container) ||
+    if (!container || !container_migration(container) ||
         migration_state(container_migration(container)) != MIGRATION_MOVING)
         return false;
     sources = migration_sources(container_migration(container), &count);
@@ -244,11 +248,32 @@ static bool is_fenced(struct moving *moving)
     return false;
 }
 
+/* Is a source of a migration behind a fence? Writers would wait for the migrator, which only this
+ * thread runs. The id of its container; NULL: none is. */
+static const char *fenced(struct moving *moving)
+{
+    const char *id;
+
+    for (size_t i = 0; (id = id_of(moving, i)); i++) {
+        CLEANUP(container_unref) struct container *container = moving_container(moving, id);
+
+        if (is_behind_fence(moving, container))
+            return id;
+    }
+    return NULL;
+}
+
 static bool is_moving(struct moving *moving)
 {
-    CLEANUP(container_unref) struct container *container = opened(moving);
+    const char *id;
 
-    return container_migration(container) != NULL;
+    for (size_t i = 0; (id = id_of(moving, i)); i++) {
+        CLEANUP(container_unref) struct container *container = moving_container(moving, id);
+
+        if (container && container_migration(container))
+            return true;
+    }
+    return false;
 }
 
 static void settle(struct moving *moving)
@@ -256,9 +281,26 @@ static void settle(struct moving *moving)
     struct error err;
     bool busy;
 
-    for (int i = 0; i < 100000 && is_moving(moving); i++)
+    for (int i = 0; i < 20000 && is_moving(moving); i++) {
         assert_ok(migrator_round(moving->migrator, &busy, &err), &err);
-    assert_false(is_moving(moving));
+        if (i % 100 == 99)
+            beside_go_on(moving->beside);
+    }
+    if (!is_moving(moving))
+        return;
+    for (size_t i = 0; id_of(moving, i); i++) {
+        CLEANUP(container_unref)
+        struct container *container = moving_container(moving, id_of(moving, i));
+
+        struct migrator_progress progress = {0};
+
+        if (container && container_migration(container) &&
+            migrator_progress(moving->migrator, container, &progress))
+            fail_msg("seed %llu step %u: a %s of %s is never done, with %llu conflicts: %s",
+                     (unsigned long long)moving->seed, moving->step,
+                     migration_kind_name(progress.kind), id_of(moving, i),
+                     (unsigned long long)progress.conflicts, progress.error);
+    }
 }
 
 /* --- A node that fails ----------------------------------------------------------------------- */
@@ -270,12 +312,12 @@ static void node_leave(struct moving *moving)
     moving->store->takes_away(moving->store->context, moving->engines[1], true);
     moving->away = true;
     moving->failures++;
-    if (below(moving, 2)) /* else the first call finds out */
+    if (moving_below(moving, 2)) /* else the first call finds out */
         engine_guard_tend(moving->guards[1]);
 }
 
 /* Writers would wait at a fence that the failure has left behind. */
-static void node_return(struct moving *moving)
+void moving_return(struct moving *moving)
 {
     struct error err;
 
@@ -287,22 +329,22 @@ static void node_return(struct moving *moving)
     for (int i = 0; i < 10000 && !engine_serves(moving->guards[1], &err); i++)
         engine_guard_tend(moving->guards[1]);
     assert_ok(engine_serves(moving->guards[1], &err), &err);
-    if (is_fenced(moving))
+    if (fenced(moving))
         settle(moving);
 }
 
 /* Nothing was done, and the failure is what was told. */
-static bool is_refusal(struct moving *moving, const struct error *err)
+bool moving_is_refusal(struct moving *moving, const struct error *err)
 {
     if (err->code != ERROR_NODE_DOWN || !moving->away)
         return false;
     moving->refused++;
-    if (is_fenced(moving))
-        node_return(moving);
+    if (fenced(moving))
+        moving_return(moving);
     return true;
 }
 
-static void restart(struct moving *moving)
+void moving_restart(struct moving *moving)
 {
     moving->crashes++;
     stop(moving);
@@ -310,23 +352,35 @@ static void restart(struct moving *moving)
         if (moving->engines[i])
             fault_engine_heal(moving->engines[i]);
     start(moving);
-    if (is_fenced(moving))
-        node_return(moving);
-    if (is_fenced(moving)) {
+    if (fenced(moving))
+        moving_return(moving);
+    if (fenced(moving)) {
         moving->fenced_crashes++;
-        if (below(moving, 4) == 0) {
-            CLEANUP(container_unref) struct container *container = opened(moving);
+        if (moving_below(moving, 4) == 0) {
+            CLEANUP(container_unref)
+            struct container *container = moving_container(moving, fenced(moving));
             struct error err;
 
             assert_ok(migrator_cancel(moving->migrator, container, &err), &err);
             moving->cancelled++;
-        } else {
-            settle(moving);
         }
+        if (fenced(moving))
+            settle(moving);
     }
 }
 
 /* --- Items ----------------------------------------------------------------------------------- */
+
+/* Mostly small numbers, so that not every sum is spoiled; else of all kinds. */
+const char *moving_value(struct random *random)
+{
+    static const char *const values[] = {
+        "1",    "2",   "-7",     "0.1",   "0.2",       "1e300",
+        "12.5", "3.0", "-1e300", "1e308", "\"text\"",  "[1,2]",
+        "null", "{}",  "1e-300", "true",  "\"other\"", "9007199254740993"};
+
+    return values[random_below(random, random_below(random, 3) ? 5 : ARRAY_LEN(values))];
+}
 
 static struct slice document_make(struct moving *moving, unsigned key, unsigned id,
                                   uint32_t version)
@@ -334,10 +388,11 @@ static struct slice document_make(struct moving *moving, unsigned key, unsigned 
     struct slice text =
         arena_printf(moving->arena,
                      "{\"id\":\"i%u\",\"pk\":\"k%u\",\"v\":%u,\"n\":%u,\"tags\":[\"t%u\",\"u%u\"],"
-                     "\"email\":\"e%u.%u\",\"fill\":\"%0*d\",\"to\":\"k%u\"%s}",
-                     id, key, version, below(moving, 9), below(moving, 3), below(moving, 5), id,
-                     below(moving, 2), (int)below(moving, 60) + 1, 7, below(moving, MOVING_KEYS),
-                     below(moving, 3) ? "" : ",\"ttl\":9999");
+                     "\"email\":\"e%u.%u\",\"fill\":\"%0*d\",\"to\":\"k%u\",\"w\":%s%s}",
+                     id, key, version, moving_below(moving, 9), moving_below(moving, 3),
+                     moving_below(moving, 5), id, moving_below(moving, 2),
+                     (int)moving_below(moving, 60) + 1, 7, moving_below(moving, MOVING_KEYS),
+                     moving_value(&moving->random), moving_below(moving, 3) ? "" : ",\"ttl\":9999");
 
     return document_of(moving->arena, arena_text(moving->arena, text));
 }
@@ -349,7 +404,7 @@ static struct partition_key key_of(struct moving *moving, unsigned key)
     return (struct partition_key){.components = {value}, .count = 1};
 }
 
-static uint32_t version_of(const struct item *item)
+uint32_t moving_version(const struct item *item)
 {
     struct document_value value;
     int64_t version;
@@ -372,7 +427,7 @@ static uint32_t version_read(struct moving *moving, unsigned key, unsigned id)
     struct error err;
 
     if (item_operation_run(&op, &err))
-        return version_of(&op.result.item);
+        return moving_version(&op.result.item);
     assert_int_equal(err.code, ERROR_ITEM_MISSING);
     return 0;
 }
@@ -391,7 +446,7 @@ static void item_settle(struct moving *moving, unsigned key, unsigned id, uint32
         item->version = found;
 }
 
-static bool is_fault(const struct error *err)
+bool moving_is_fault(const struct error *err)
 {
     return err->code == ERROR_STORE_IO || err->code == ERROR_STORE_POISONED ||
            err->code == ERROR_WRITE_IN_DOUBT || err->code == ERROR_STORE_UNAVAILABLE;
@@ -425,103 +480,15 @@ static void item_write(struct moving *moving, unsigned key, unsigned id, bool de
         assert_false(item->stored);
         return;
     }
-    if (is_refusal(moving, &err))
+    if (moving_is_refusal(moving, &err))
         return;
-    if (!is_fault(&err))
+    if (!moving_is_fault(&err))
         fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed, moving->step,
                  error_face(err.code)->name, err.message);
     container_unref(TAKE(container));
-    restart(moving);
-    node_return(moving);
+    moving_restart(moving);
+    moving_return(moving);
     item_settle(moving, key, id, version);
-}
-
-/* --- The feed -------------------------------------------------------------------------------- */
-
-static void change_see(struct moving *moving, const struct feed_change *change)
-{
-    unsigned key, id;
-    struct document_value text;
-    struct moving_item *item;
-    uint32_t version;
-
-    if (change->kind == FEED_DELETE || !change->current.document.data)
-        return;
-    assert_true(document_find(change->current.document, SLICE("pk"), &text));
-    assert_int_equal(sscanf(arena_text(moving->arena, text.text), "k%u", &key), 1);
-    assert_true(document_find(change->current.document, SLICE("id"), &text));
-    assert_int_equal(sscanf(arena_text(moving->arena, text.text), "i%u", &id), 1);
-    item = &moving->items[key][id];
-    version = version_of(&change->current);
-    if (version <= item->seen && item->again) {
-        item->again--;
-        moving->repeats++;
-    } else if (version <= item->seen) {
-        fail_msg("seed %llu step %u: the feed showed version %u of k%u i%u after version %u",
-                 (unsigned long long)moving->seed, moving->step, version, key, id, item->seen);
-    }
-    item->seen = version;
-    moving->changes_seen++;
-}
-
-static struct slice later(struct slice a, struct slice b)
-{
-    return slice_compare(a, b) >= 0 ? a : b;
-}
-
-static struct slice earlier(struct slice a, struct slice b)
-{
-    return slice_compare(a, b) <= 0 ? a : b;
-}
-
-/* Reads a range of one partition to its end. */
-static uint64_t range_read(struct moving *moving, const struct item_scope *scope, struct slice min,
-                           struct slice max, uint64_t lsn, bool all_versions)
-{
-    struct feed_request request = {.mode = all_versions ? FEED_ALL_VERSIONS : FEED_LATEST,
-                                   .after_lsn = lsn,
-                                   .routing_min = min,
-                                   .routing_max = max,
-                                   .changes_max = 7};
-    struct feed_page page;
-    struct error err;
-
-    do {
-        assert_ok(feed_read(scope, &request, moving->arena, &page, &err), &err);
-        for (size_t i = 0; i < page.count; i++)
-            change_see(moving, &page.changes[i]);
-        request.after_lsn = page.lsn;
-    } while (page.more);
-    return page.lsn;
-}
-
-/* As clients do: whoever stood in a partition that is no more goes on in what came of it, with the
- * part of the keys it had. */
-static void feed_follow(struct moving *moving)
-{
-    CLEANUP(container_unref) struct container *container = opened(moving);
-    struct item_space space = container_space(container, &clock_system, moving->gates);
-    struct moving_position before[MOVING_RANGES_MAX];
-    size_t count = moving->position_count;
-
-    memcpy(before, moving->positions, sizeof before);
-    moving->position_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t spans;
-        const struct partition_span *span = partition_map_overlap(
-            space.map, (struct partition_range){before[i].min, before[i].max}, &spans);
-
-        for (size_t s = 0; s < spans; s++) {
-            struct item_scope scope = item_space_span_scope(&space, &span[s]);
-            struct slice min = later(before[i].min, span[s].min);
-            struct slice max = earlier(before[i].max, span[s].max);
-            uint64_t lsn = range_read(moving, &scope, min, max, before[i].lsn,
-                                      space.definition->feed_retention_ms > 0);
-
-            position_add(moving, min, max, lsn);
-        }
-    }
-    positions_clear(before, count);
 }
 
 /* --- Migrations ------------------------------------------------------------------------------ */
@@ -530,20 +497,20 @@ static void feed_follow(struct moving *moving)
 static bool reroute_try(struct moving *moving, const struct container *container, struct error *err)
 {
     struct definition_directory_change edits[3];
-    unsigned keys[3], count = 1 + below(moving, 3);
+    unsigned keys[3], count = 1 + moving_below(moving, 3);
     bool fine;
 
     for (unsigned i = 0; i < count; i++) {
-        keys[i] = below(moving, MOVING_KEYS);
+        keys[i] = moving_below(moving, MOVING_KEYS);
         edits[i] = (struct definition_directory_change){
             .value = key_of(moving, keys[i]).components[0],
-            .shard = below(moving, 8),
-            .removes = below(moving, 5) == 0,
+            .shard = moving_below(moving, 8),
+            .removes = moving_below(moving, 5) == 0,
         };
     }
     fine = migrator_reroute(moving->migrator, container, edits, count, err);
     /* After a fault it may have begun. */
-    for (unsigned i = 0; (fine || is_fault(err)) && i < count; i++)
+    for (unsigned i = 0; (fine || moving_is_fault(err)) && i < count; i++)
         for (unsigned id = 0; id < MOVING_IDS; id++)
             moving->items[keys[i]][id].again++;
     return fine;
@@ -559,7 +526,7 @@ static bool rekey_try(struct moving *moving, const struct container *container, 
                                 hashed ? "{\"strategy\":\"range\"}" : "{\"strategy\":\"hash\"}")};
     bool fine = migrator_rekey(moving->migrator, container, &rekey, false, err);
 
-    for (unsigned key = 0; (fine || is_fault(err)) && key < MOVING_KEYS; key++)
+    for (unsigned key = 0; (fine || moving_is_fault(err)) && key < MOVING_KEYS; key++)
         for (unsigned id = 0; id < MOVING_IDS; id++)
             moving->items[key][id].again++;
     return fine;
@@ -567,23 +534,23 @@ static bool rekey_try(struct moving *moving, const struct container *container, 
 
 enum { MERGED_MAX = 4 };
 
-static bool migration_try(struct moving *moving, enum migration_kind kind, struct error *err)
+bool moving_migrate(struct moving *moving, const struct container *container,
+                    enum migration_kind kind, struct error *err)
 {
-    CLEANUP(container_unref) struct container *container = opened(moving);
     size_t count;
     const struct partition_span *spans = partition_map_spans(container_map(container), &count);
-    unsigned at = below(moving, (unsigned)count);
-    struct partition_key key = key_of(moving, below(moving, MOVING_KEYS));
+    unsigned at = moving_below(moving, (unsigned)count);
+    struct partition_key key = key_of(moving, moving_below(moving, MOVING_KEYS));
     uint32_t ids[MERGED_MAX];
     unsigned merged;
 
     switch (kind) {
     case MIGRATION_SPLIT:
-        return migrator_split(moving->migrator, container, spans[at].id, 2 + below(moving, 2), NULL,
-                              err);
+        return migrator_split(moving->migrator, container, spans[at].id,
+                              2 + moving_below(moving, 2), NULL, err);
     case MIGRATION_MERGE:
-        at = below(moving, (unsigned)count - 1);
-        merged = MIN(2 + below(moving, MERGED_MAX - 1), (unsigned)count - at);
+        at = moving_below(moving, (unsigned)count - 1);
+        merged = MIN(2 + moving_below(moving, MERGED_MAX - 1), (unsigned)count - at);
         for (unsigned i = 0; i < merged; i++)
             ids[i] = spans[at + merged - 1 - i].id; /* the other way round is fine */
         return migrator_merge(moving->migrator, container, ids, merged, err);
@@ -625,8 +592,8 @@ static bool kind_is_possible(const struct moving *moving, const struct container
 static enum migration_kind kind_choose(struct moving *moving)
 {
     CLEANUP(container_unref) struct container *container = opened(moving);
-    enum migration_kind kind = (enum migration_kind)below(moving, MIGRATION_KINDS);
-    bool rarest = below(moving, 2);
+    enum migration_kind kind = (enum migration_kind)moving_below(moving, MIGRATION_KINDS);
+    bool rarest = moving_below(moving, 2);
 
     while (!kind_is_possible(moving, container, kind))
         kind = (enum migration_kind)((kind + 1) % MIGRATION_KINDS);
@@ -639,17 +606,19 @@ static enum migration_kind kind_choose(struct moving *moving)
 
 static void migration_begin(struct moving *moving)
 {
+    CLEANUP(container_unref) struct container *container = opened(moving);
     enum migration_kind kind = kind_choose(moving);
     struct error err;
 
-    if (migration_try(moving, kind, &err)) {
+    if (moving_migrate(moving, container, kind, &err)) {
         moving->migrations[kind]++;
         return;
     }
-    if (is_refusal(moving, &err))
+    container_unref(TAKE(container));
+    if (moving_is_refusal(moving, &err))
         return;
-    if (is_fault(&err)) {
-        restart(moving);
+    if (moving_is_fault(&err)) {
+        moving_restart(moving);
         return;
     }
     if (err.code != ERROR_BUSY && err.code != ERROR_BAD_REQUEST)
@@ -659,18 +628,18 @@ static void migration_begin(struct moving *moving)
 
 static void migration_go_on(struct moving *moving)
 {
-    unsigned rounds = 1 + below(moving, 6);
+    unsigned rounds = 1 + moving_below(moving, 6);
     struct error err;
     bool busy;
 
     for (unsigned i = 0; i < rounds; i++)
         if (!migrator_round(moving->migrator, &busy, &err)) {
-            if (is_refusal(moving, &err))
+            if (moving_is_refusal(moving, &err))
                 return;
-            if (!is_fault(&err))
+            if (!moving_is_fault(&err))
                 fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed,
                          moving->step, error_face(err.code)->name, err.message);
-            restart(moving);
+            moving_restart(moving);
             return;
         }
 }
@@ -685,10 +654,10 @@ static void migration_cancel(struct moving *moving)
         return;
     }
     container_unref(TAKE(container));
-    if (is_refusal(moving, &err))
+    if (moving_is_refusal(moving, &err))
         return;
-    if (is_fault(&err))
-        restart(moving);
+    if (moving_is_fault(&err))
+        moving_restart(moving);
     else
         assert_true(err.code == ERROR_BAD_REQUEST || err.code == ERROR_BUSY);
 }
@@ -700,14 +669,15 @@ static void policy_change(struct moving *moving)
     CLEANUP(container_unref) struct container *container = NULL;
     struct error err;
 
-    if (catalogue_container_replace(moving->catalogue, SLICE("default"), SLICE("d"), SLICE("c"),
-                                    document_of(moving->arena, moving->bodies[below(moving, 2)]),
-                                    SLICE_NONE, &container, &err)) {
+    if (catalogue_container_replace(
+            moving->catalogue, SLICE("default"), SLICE("d"), SLICE("c"),
+            document_of(moving->arena, moving->bodies[moving_below(moving, 2)]), SLICE_NONE,
+            &container, &err)) {
         moving->policies++;
         return;
     }
-    if (is_fault(&err))
-        restart(moving);
+    if (moving_is_fault(&err))
+        moving_restart(moving);
     else
         assert_int_equal(err.code, ERROR_BUSY);
 }
@@ -717,12 +687,12 @@ static void care(struct moving *moving)
     struct error err;
     size_t done;
 
-    if (caretaker_round(moving->caretaker, &done, &err) || is_refusal(moving, &err))
+    if (caretaker_round(moving->caretaker, &done, &err) || moving_is_refusal(moving, &err))
         return;
-    if (!is_fault(&err))
+    if (!moving_is_fault(&err))
         fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed, moving->step,
                  error_face(err.code)->name, err.message);
-    restart(moving);
+    moving_restart(moving);
 }
 
 /* Until all entries are of the present policy. */
@@ -744,11 +714,11 @@ static void care_settle(struct moving *moving)
 
 static void fault_plan(struct moving *moving)
 {
-    struct engine *engine = moving->engines[below(moving, MOVING_NODES)];
+    struct engine *engine = moving->engines[moving_below(moving, MOVING_NODES)];
 
-    if (moving->store->faults && below(moving, 6) == 0 && engine)
-        fault_engine_fail_nth(engine, FAULT_WRITES, 1 + below(moving, 6), ERROR_STORE_IO,
-                              below(moving, 2) ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
+    if (moving->store->faults && moving_below(moving, 6) == 0 && engine)
+        fault_engine_fail_nth(engine, FAULT_WRITES, 1 + moving_below(moving, 6), ERROR_STORE_IO,
+                              moving_below(moving, 2) ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
 }
 
 static void fault_forget(struct moving *moving)
@@ -761,20 +731,22 @@ static void fault_forget(struct moving *moving)
 
 void moving_step(struct moving *moving)
 {
-    unsigned dice = below(moving, 100);
+    unsigned dice = moving_below(moving, 100);
 
     arena_reset(moving->arena);
     moving->step++;
-    if (moving->store->takes_away && below(moving, 100) < 4) {
+    if (moving->store->takes_away && moving_below(moving, 100) < 4) {
         if (moving->away)
-            node_return(moving);
+            moving_return(moving);
         else
             node_leave(moving);
     }
     fault_plan(moving);
-    if (dice < 50)
-        item_write(moving, below(moving, MOVING_KEYS), below(moving, MOVING_IDS),
-                   below(moving, 4) == 0);
+    if (moving->beside && moving_below(moving, 3) == 0)
+        beside_step(moving->beside);
+    else if (dice < 50)
+        item_write(moving, moving_below(moving, MOVING_KEYS), moving_below(moving, MOVING_IDS),
+                   moving_below(moving, 4) == 0);
     else if (dice < 62)
         migration_begin(moving);
     else if (dice < 92)
@@ -782,16 +754,32 @@ void moving_step(struct moving *moving)
     else if (dice < 93)
         migration_cancel(moving);
     else if (dice < 94)
-        restart(moving);
+        moving_restart(moving);
     else if (dice < 95)
         policy_change(moving);
     else if (dice < 97)
         care(moving);
     fault_forget(moving);
     if (dice >= 97 && !moving->away)
-        feed_follow(moving);
+        moving_feed_follow(moving);
     if (moving->step % 200 == 0)
         moving_check(moving);
+}
+
+/* No node holds what is of no container. */
+static void partitions_check(struct moving *moving)
+{
+    struct container *containers[1 + BESIDE_CONTAINERS_MAX];
+    size_t count = 0;
+    const char *id;
+
+    for (size_t i = 0; (id = id_of(moving, i)); i++) {
+        containers[count] = moving_container(moving, id);
+        count += containers[count] != NULL;
+    }
+    verify_no_others(moving->cluster, containers, count);
+    while (count)
+        container_unref(containers[--count]);
 }
 
 /* Every item is what was written last, everything agrees, and the feed has shown the last version
@@ -801,10 +789,10 @@ void moving_check(struct moving *moving)
     CLEANUP(container_unref) struct container *container = NULL;
     size_t items = 0;
 
-    node_return(moving);
+    moving_return(moving);
     settle(moving);
     care_settle(moving);
-    feed_follow(moving);
+    moving_feed_follow(moving);
     for (unsigned key = 0; key < MOVING_KEYS; key++)
         for (unsigned id = 0; id < MOVING_IDS; id++) {
             const struct moving_item *item = &moving->items[key][id];
@@ -819,5 +807,6 @@ void moving_check(struct moving *moving)
         }
     container = opened(moving);
     assert_int_equal(verify_container(container), items);
-    verify_no_others(moving->cluster, &container, 1);
+    beside_check(moving->beside);
+    partitions_check(moving);
 }

@@ -11,6 +11,8 @@
 
 enum { MOVING_NODES = 2, MOVING_KEYS = 40, MOVING_IDS = 8, MOVING_RANGES_MAX = 512 };
 
+struct beside;
+
 /* Where the nodes come from. */
 struct moving_store {
     struct engine *(*open)(void *context, size_t node);
@@ -54,6 +56,8 @@ struct moving {
     struct clock clock;
     int64_t now_ms;
 
+    struct beside *beside; /* owned; NULL: there is nothing beside it */
+
     struct moving_item items[MOVING_KEYS][MOVING_IDS];
     uint32_t version; /* the last one given */
     struct moving_position positions[MOVING_RANGES_MAX];
@@ -70,8 +74,49 @@ void moving_init(struct moving *moving, const struct moving_store *store, const 
                  uint64_t seed);
 void moving_done(struct moving *moving);
 
+/* From now on there are views of the container and what else is beside it (beside.h). */
+void moving_keep_beside(struct moving *moving);
+
 /* Something at random. */
 void moving_step(struct moving *moving);
 
 /* Ends what is under way, and looks at everything. */
 void moving_check(struct moving *moving);
+
+/* --- The feed (moving_feed.c) ---------------------------------------------------------------- */
+
+void moving_feed_begin(struct moving *moving);
+void moving_feed_end(struct moving *moving);
+
+/* Reads all that it has not shown yet. */
+void moving_feed_follow(struct moving *moving);
+
+/* The version that an item says it has. */
+uint32_t moving_version(const struct item *item);
+
+/* --- For what is beside it ------------------------------------------------------------------- */
+
+static inline unsigned moving_below(struct moving *moving, unsigned limit)
+{
+    return (unsigned)random_below(&moving->random, limit);
+}
+
+/* A value for a property "w", as JSON. */
+const char *moving_value(struct random *random);
+
+/* A container of the database; NULL: there is none of that name. */
+struct container *moving_container(struct moving *moving, const char *id);
+NODISCARD bool moving_container_make(struct moving *moving, struct slice body, struct error *err);
+
+/* Begins a migration of any container, at random. */
+NODISCARD bool moving_migrate(struct moving *moving, const struct container *container,
+                              enum migration_kind kind, struct error *err);
+
+/* What a call failed with: the fault of the step, after which there has to be a restart, or a node
+ * that is away. */
+bool moving_is_fault(const struct error *err);
+bool moving_is_refusal(struct moving *moving, const struct error *err);
+void moving_restart(struct moving *moving);
+
+/* The node comes back, if it is away. */
+void moving_return(struct moving *moving);

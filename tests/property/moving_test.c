@@ -2,10 +2,8 @@
  * faults and restarts, in containers of every strategy, and everything compared. ORRERY_TEST_SEED
  * repeats a run, ORRERY_TEST_STEPS sets its length. */
 #include "property/moving.h"
+#include "property/stores.h"
 #include "support/check.h"
-#include "support/fault_engine.h"
-#include "support/postgres.h"
-#include "support/scratch.h"
 
 enum { STEPS_MEMORY = 6000, STEPS_ROCKSDB = 1500, STEPS_POSTGRESQL = 1000, KIND_MIN = 20 };
 enum { STEPS_PLACED = 2000, STEPS_PLACED_ROCKSDB = 500 };
@@ -64,14 +62,6 @@ static const char *const placed[] = {PLAIN ",\"orrery\":{\"indexes\":[" PLACED "
 static const char *const placed_lookup[] = {
     PLAIN ",\"orrery\":{\"strategy\":{\"kind\":\"lookup\",\"shards\":8},\"indexes\":[" PLACED "]}}",
     PLAIN ",\"orrery\":{\"indexes\":[" PLACED_SOME "]}}"};
-
-static uint64_t number_from(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    uint64_t number;
-
-    return text && slice_to_uint64(slice_of_text(text), &number) ? number : otherwise;
-}
 
 static void tally_add(struct tally *tally, const struct moving *moving)
 {
@@ -136,199 +126,98 @@ static void run(struct fixture *fixture, enum pair pair, const struct moving_sto
 
 /* --- Memory ---------------------------------------------------------------------------------- */
 
-static struct engine *memory_open(void *context UNUSED, size_t node UNUSED)
-{
-    struct engine *engine;
-    struct error err;
-
-    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &engine, &err), &err);
-    return fault_engine_new(engine);
-}
-
-static const struct moving_store memory = {.open = memory_open, .faults = true};
-
 static void a_plain_container_moves_about_in_memory(void **state)
 {
-    run(*state, PAIR_MEMORY, &memory, plain, STEPS_MEMORY, COMPLETES_NOTHING);
+    run(*state, PAIR_MEMORY, &stores_memory, plain, STEPS_MEMORY, COMPLETES_NOTHING);
 }
 
 static void a_container_that_keeps_versions_moves_about_in_memory(void **state)
 {
-    run(*state, PAIR_MEMORY, &memory, rich, STEPS_MEMORY, COMPLETES_NOTHING);
-}
-
-static void memory_fail(void *context UNUSED, struct engine *engine, bool away)
-{
-    fault_engine_unplug(engine, away);
+    run(*state, PAIR_MEMORY, &stores_memory, rich, STEPS_MEMORY, COMPLETES_NOTHING);
 }
 
 static void a_container_moves_about_while_a_node_fails_and_comes_back(void **state)
 {
-    static const struct moving_store store = {
-        .open = memory_open, .faults = true, .takes_away = memory_fail};
-
-    run(*state, PAIR_MEMORY, &store, rich, STEPS_FAILING, COMPLETES_NOTHING);
+    run(*state, PAIR_MEMORY, &stores_memory_failing, rich, STEPS_FAILING, COMPLETES_NOTHING);
 }
 
 static void a_container_of_ranges_moves_about_in_memory(void **state)
 {
-    run(*state, PAIR_MEMORY, &memory, range, STEPS_MEMORY, COMPLETES_NOTHING);
+    run(*state, PAIR_MEMORY, &stores_memory, range, STEPS_MEMORY, COMPLETES_NOTHING);
 }
 
 static void a_directory_is_edited_in_memory(void **state)
 {
-    run(*state, PAIR_MEMORY, &memory, lookup, STEPS_MEMORY, COMPLETES_NOTHING);
+    run(*state, PAIR_MEMORY, &stores_memory, lookup, STEPS_MEMORY, COMPLETES_NOTHING);
 }
 
 static void a_directory_is_edited_where_versions_are_kept(void **state)
 {
-    run(*state, PAIR_MEMORY, &memory, lookup_rich, STEPS_MEMORY, COMPLETES_NOTHING);
+    run(*state, PAIR_MEMORY, &stores_memory, lookup_rich, STEPS_MEMORY, COMPLETES_NOTHING);
 }
 
 static void entries_that_lie_elsewhere_move_about_in_memory(void **state)
 {
-    run(*state, PAIR_MEMORY, &memory, placed, STEPS_PLACED, COMPLETES_NOTHING);
+    run(*state, PAIR_MEMORY, &stores_memory, placed, STEPS_PLACED, COMPLETES_NOTHING);
 }
 
 static void entries_that_lie_elsewhere_follow_a_directory(void **state)
 {
-    run(*state, PAIR_MEMORY, &memory, placed_lookup, STEPS_PLACED, COMPLETES_NOTHING);
+    run(*state, PAIR_MEMORY, &stores_memory, placed_lookup, STEPS_PLACED, COMPLETES_NOTHING);
 }
 
 /* --- Disks and servers ----------------------------------------------------------------------- */
 
-struct places {
-    struct scratch scratch;
-    char postgresql[256]; /* empty: both nodes are RocksDB's */
-};
-
-static struct engine *place_open(void *context, size_t node)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    const struct places *places = context;
-    struct slice url = arena_printf(arena, "rocksdb:%s/node%zu", places->scratch.path, node);
-    struct engine *engine;
-    struct error err;
-
-    if (node == 1 && places->postgresql[0])
-        url = slice_of_text(places->postgresql);
-    assert_ok(engine_open(url, &(struct engine_options){0}, &engine, &err), &err);
-    return fault_engine_new(engine);
-}
-
 static void a_container_moves_about_on_disks(void **state)
 {
-    struct places places = {0};
-    struct moving_store store = {
-        .open = place_open, .reopens = true, .faults = true, .context = &places};
+    CLEANUP(stores_done) struct stores stores;
+    struct moving_store store = stores_on_disk(&stores, NULL);
 
-    scratch_init(&places.scratch);
     run(*state, PAIR_ROCKSDB, &store, rich, STEPS_ROCKSDB, COMPLETES_NOTHING);
-    scratch_done(&places.scratch);
 }
 
 static void entries_that_lie_elsewhere_move_about_on_a_disk(void **state)
 {
-    struct places places = {0};
-    struct moving_store store = {
-        .open = place_open, .reopens = true, .faults = true, .context = &places};
+    CLEANUP(stores_done) struct stores stores;
+    struct moving_store store = stores_on_disk(&stores, NULL);
 
-    scratch_init(&places.scratch);
     run(*state, PAIR_ROCKSDB, &store, placed, STEPS_PLACED_ROCKSDB, COMPLETES_NOTHING);
-    scratch_done(&places.scratch);
 }
 
 static void a_directory_is_edited_on_disks(void **state)
 {
-    struct places places = {0};
-    struct moving_store store = {
-        .open = place_open, .reopens = true, .faults = true, .context = &places};
+    CLEANUP(stores_done) struct stores stores;
+    struct moving_store store = stores_on_disk(&stores, NULL);
 
-    scratch_init(&places.scratch);
     run(*state, PAIR_ROCKSDB, &store, lookup_rich, STEPS_ROCKSDB, COMPLETES_EDITS);
-    scratch_done(&places.scratch);
 }
 
 static void a_directory_is_edited_between_a_disk_and_a_postgresql_server(void **state)
 {
     CLEANUP(postgres_free) struct postgres *postgres = postgres_start(false);
-    struct places places = {0};
-    struct moving_store store = {
-        .open = place_open, .reopens = true, .faults = true, .context = &places};
+    CLEANUP(stores_done) struct stores stores;
+    struct moving_store store = stores_on_disk(&stores, postgres);
 
-    scratch_init(&places.scratch);
-    snprintf(places.postgresql, sizeof places.postgresql, "%s", postgres_fresh_url(postgres));
     run(*state, PAIR_ROCKSDB_POSTGRESQL, &store, lookup, STEPS_POSTGRESQL, COMPLETES_EDITS);
-    scratch_done(&places.scratch);
 }
 
 /* --- Nodes that fail ------------------------------------------------------------------------- */
 
-struct failing {
-    struct places places;
-    struct postgres *postgres; /* NULL: the second node is RocksDB's */
-    bool away;
-};
-
-/* A directory that is away fails when it is opened, too. */
-static bool failing_reopen(void *context, size_t node, struct engine **ret_engine,
-                           struct error *err)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct failing *failing = context;
-    struct slice url =
-        arena_printf(arena, "rocksdb:%s/node%zu", failing->places.scratch.path, node);
-    struct engine *engine;
-
-    if (node == 1 && failing->postgres)
-        url = slice_of_text(failing->places.postgresql);
-    else if (node == 1 && failing->away)
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "the directory is away");
-    if (!engine_open(url, &(struct engine_options){.connect_ms_max = 2000}, &engine, err))
-        return false;
-    *ret_engine = fault_engine_new(engine);
-    return true;
-}
-
-static void failing_fail(void *context, struct engine *engine, bool away)
-{
-    struct failing *failing = context;
-
-    failing->away = away;
-    if (failing->postgres && away)
-        postgres_stop(failing->postgres, POSTGRES_STOP_IMMEDIATE);
-    else if (failing->postgres)
-        postgres_restart(failing->postgres);
-    else if (engine)
-        fault_engine_unplug(engine, away);
-}
-
 static void a_container_moves_about_on_disks_of_which_one_fails(void **state)
 {
-    struct failing failing = {0};
-    struct moving_store store = {.reopens = true,
-                                 .faults = true,
-                                 .takes_away = failing_fail,
-                                 .reopen = failing_reopen,
-                                 .context = &failing};
+    CLEANUP(stores_done) struct stores stores;
+    struct moving_store store = stores_failing(&stores, NULL);
 
-    scratch_init(&failing.places.scratch);
     run(*state, PAIR_ROCKSDB, &store, plain, STEPS_FAILING_ROCKSDB, COMPLETES_CUTS);
-    scratch_done(&failing.places.scratch);
 }
 
 static void a_container_moves_about_while_a_postgresql_server_is_killed_and_restarted(void **state)
 {
     CLEANUP(postgres_free) struct postgres *postgres = postgres_start(false);
-    struct failing failing = {.postgres = postgres};
-    struct moving_store store = {
-        .reopens = true, .takes_away = failing_fail, .reopen = failing_reopen, .context = &failing};
+    CLEANUP(stores_done) struct stores stores;
+    struct moving_store store = stores_failing(&stores, postgres);
 
-    scratch_init(&failing.places.scratch);
-    snprintf(failing.places.postgresql, sizeof failing.places.postgresql, "%s",
-             postgres_fresh_url(postgres));
     run(*state, PAIR_ROCKSDB_POSTGRESQL, &store, plain, STEPS_KILLED, COMPLETES_CUTS);
-    scratch_done(&failing.places.scratch);
 }
 
 /* --- All of them ----------------------------------------------------------------------------- */
@@ -385,11 +274,11 @@ int main(void)
         cmocka_unit_test(a_container_moves_about_while_a_postgresql_server_is_killed_and_restarted),
         cmocka_unit_test(the_runs_did_everything_often_enough),
     };
-    struct fixture fixture = {.steps = (unsigned)number_from("ORRERY_TEST_STEPS", 0)};
+    struct fixture fixture = {.steps = (unsigned)stores_number("ORRERY_TEST_STEPS", 0)};
     uint64_t random;
 
     random_secret(&random, sizeof random);
-    fixture.seed = number_from("ORRERY_TEST_SEED", random % 1000000000);
+    fixture.seed = stores_number("ORRERY_TEST_SEED", random % 1000000000);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tests[i].initial_state = &fixture;
     return cmocka_run_group_tests_name("partitions that move", tests, NULL, NULL);

@@ -46,6 +46,18 @@ static void key_write(const struct rest_view_state *state, uint8_t ret_key[KEY_L
     bytes_put_be32(ret_key + 9, state->number);
 }
 
+/* Cluster time goes on where this process began, or behind the last record that it has found; that
+ * may be before a time that was reached, if nothing was written with it, or its node is away, or
+ * the wall clock was set back. All changes that this process makes are behind its beginning: from
+ * there they are looked at, some of before once more. */
+static void place_follow(struct rest_view_state *state, const struct commit_clock *times)
+{
+    uint64_t started = commit_clock_started(times);
+
+    if (state->at.time > started)
+        state->at = (struct history_place){started, UINT32_MAX, UINT32_MAX};
+}
+
 bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catalogue,
                           struct error *err)
 {
@@ -82,25 +94,7 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     }
     buf_clear(&state->position);
     buf_append_slice(&state->position, slice_skip(value.bytes, fixed));
-    return true;
-}
-
-/* The last time that a record has, or had, of any node. Cluster time goes on behind that after a
- * restart, but perhaps not behind a later one that nothing was written with: who has written down
- * such a one would pass over what is given it then. */
-static bool recorded_time(const struct cluster *cluster, uint64_t *ret_time, struct error *err)
-{
-    *ret_time = 0;
-    for (size_t i = 0; i < cluster_count(cluster); i++) {
-        const struct cluster_node *node = cluster_at(cluster, i);
-        uint64_t last, mark;
-
-        if (!cluster_node_is_member(node))
-            continue;
-        if (!history_last(node->engine, &last, err) || !history_mark(node->engine, &mark, err))
-            return false;
-        *ret_time = MAX(*ret_time, MAX(last, mark));
-    }
+    place_follow(state, cluster_times(catalogue_cluster(catalogue)));
     return true;
 }
 
@@ -112,12 +106,8 @@ bool rest_view_state_write(struct rest_view_state *state, struct catalogue *cata
                                               (uint8_t)((state->again ? FLAG_AGAIN : 0) |
                                                         (state->gaps ? FLAG_GAPS : 0))};
 
-    uint64_t recorded;
-
     buf_init(&value, FIXED_LEN + POSITION_MAX);
-    if (!recorded_time(catalogue_cluster(catalogue), &recorded, err))
-        return false;
-    bytes_put_be64(fixed + 3, MIN(state->at.time, recorded));
+    bytes_put_be64(fixed + 3, state->at.time);
     bytes_put_be32(fixed + 11, state->at.origin);
     bytes_put_be32(fixed + 15, state->at.ordinal);
     bytes_put_be64(fixed + 19, (uint64_t)state->at_ms);

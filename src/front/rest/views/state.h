@@ -7,8 +7,9 @@
  *     1  phase (enum rest_view_phase)
  *     1  flags: 1, it may have items that nothing stands for, as it was not empty when it was
  *        begun; 2, it lacks items that could not be stored
- *     8, 4, 4  time (not above that of the last record there is), origin, ordinal: changes up to
- * this place are in it, or will be when what is there is filled in 8  wall clock of that place, ms
+ *     8, 4, 4  time, origin, ordinal: changes up to this place are in it, or will be when what is
+ *        there is filled in; read as no later than the beginning of the process that reads it
+ *     8  wall clock of that place, ms
  *     4  filling: which source
  *     8  filling: a hash of how keys of that source are made
  *     4  generation of its contributions (item/contribution.h)

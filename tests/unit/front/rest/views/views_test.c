@@ -3,13 +3,7 @@
 #include "front/rest/views/views.h"
 
 #include "catalogue/views.h"
-#include "document/bson.h"
-#include "document/json.h"
-#include "front/rest/sql/compile.h"
-#include "front/rest/sql/parser.h"
-#include "front/rest/sql/resolve.h"
-#include "item/scan.h"
-#include "query/run.h"
+#include "support/views.h"
 #include "unit/migration/migrator_fixture.h"
 
 #define SOURCE "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}}"
@@ -80,132 +74,10 @@ static void views_settle(struct world *world)
         assert_ok(rest_views_round(world->views, &more, &err), &err);
 }
 
-/* All items of a container, in the arena. */
-static struct item *items_all(struct world *world, struct container *container, struct arena *arena,
-                              size_t *ret_count)
-{
-    struct item_space space = container_space(container, &clock_system, NULL);
-    size_t spans_count, count = 0;
-    const struct partition_span *spans = partition_map_spans(space.map, &spans_count);
-    struct item *items = ARENA_ARRAY(arena, struct item, 4096);
-    struct error err;
-
-    (void)world;
-    for (size_t i = 0; i < spans_count; i++) {
-        struct item_scope scope = item_space_span_scope(&space, &spans[i]);
-        struct item_scan_page page;
-
-        assert_ok(item_scan_items(&scope, &(struct item_scan_request){.items_max = 2000}, arena,
-                                  &page, &err),
-                  &err);
-        assert_false(page.more);
-        assert_true(count + page.count <= 4096);
-        for (size_t n = 0; n < page.count; n++)
-            items[count++] = page.items[n];
-    }
-    *ret_count = count;
-    return items;
-}
-
-static bool has_row(const struct item *rows, size_t count, struct slice row)
-{
-    size_t found = 0;
-
-    for (size_t i = 0; i < count; i++)
-        found += slice_equal(rows[i].document, row);
-    assert_true(found <= 1);
-    return found == 1;
-}
-
 /* What the query says of all sources, from scratch. */
 static void view_expect(struct world *world, const char *id)
 {
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    CLEANUP(container_unref) struct container *view = opened_as(world, id);
-    const struct definition_view *definition = &definition_fields(container_definition(view))->view;
-    CLEANUP(rest_view_query_free) struct rest_view_query *query = NULL;
-    size_t row_count, wanted = 0;
-    struct item *rows = items_all(world, view, arena, &row_count);
-    struct error err;
-
-    assert_ok(rest_view_query_new(definition, &query, &err), &err);
-    for (size_t s = 0; s < definition->source_count; s++) {
-        CLEANUP(container_unref)
-        struct container *source = opened_as(world, arena_text(arena, definition->sources[s]));
-        size_t count;
-        struct item *items = items_all(world, source, arena, &count);
-
-        for (size_t i = 0; i < count; i++) {
-            char text[RID_TEXT_SIZE];
-            struct slice row;
-
-            assert_ok(
-                rest_view_query_row(
-                    query, items[i].document,
-                    rid_format(container_rid_below(source, RID_ITEM, items[i].header.number), text),
-                    arena, &row, &err),
-                &err);
-            if (!row.data)
-                continue;
-            if (!has_row(rows, row_count, row))
-                fail_msg("view %s lacks a row of source %zu", id, s);
-            wanted++;
-        }
-    }
-    if (row_count != wanted)
-        fail_msg("view %s has %zu rows, not %zu", id, row_count, wanted);
-    (void)verify_container(view);
-}
-
-/* --- Groups ---------------------------------------------------------------------------------- */
-
-struct rows {
-    struct arena *arena;
-    struct slice list[512];
-    size_t count;
-};
-
-static bool row_keep(void *self, const struct document_value *value, struct error *err UNUSED)
-{
-    struct rows *rows = self;
-
-    assert_true(rows->count < ARRAY_LEN(rows->list));
-    rows->list[rows->count++] = arena_copy(rows->arena, value->document);
-    return true;
-}
-
-/* The query of a view over documents, as any query is run. */
-static void query_rows(struct slice text, const struct slice *documents, size_t count,
-                       struct rows *rows)
-{
-    const struct query_request request = {
-        .limits = {.rows_max = 10000}, .arena = rows->arena, .row = row_keep, .self = rows};
-    struct query_plan plan;
-    struct query_page page;
-    struct sql_query *tree;
-    struct error err;
-
-    assert_ok(sql_parse(text, NULL, rows->arena, &tree, NULL, &err), &err);
-    assert_ok(sql_resolve(tree, rows->arena, NULL, &err), &err);
-    assert_ok(sql_compile(tree, NULL, rows->arena, &plan, NULL, &err), &err);
-    assert_ok(query_run_documents(&plan, documents, count, &request, &page, &err), &err);
-    assert_int_equal(page.continuation.len, 0);
-}
-
-static struct slice without_id(struct slice document, struct arena *arena)
-{
-    CLEANUP(buf_done) struct buf out;
-    struct document_iter iter;
-    size_t begin;
-
-    buf_init(&out, SIZE_MAX / 2);
-    begin = document_begin(&out);
-    document_iter_init(&iter, document);
-    while (document_iter_next(&iter))
-        if (!slice_equal(iter.key, SLICE("id")))
-            document_append(&out, iter.key, &iter.value);
-    document_end(&out, begin);
-    return arena_copy(arena, buf_slice(&out));
+    views_expect(world->fixture->catalogue, SLICE("acme"), SLICE("shop"), id);
 }
 
 /* Entries that are kept of a view beside its rows. */
@@ -232,47 +104,6 @@ static size_t beside_count(struct container *view, char family)
         } while (entry.found == ENGINE_FOUND);
     }
     return count;
-}
-
-/* The rows of a view with GROUP BY are those of its query over all items of its sources. */
-static void groups_expect(struct world *world, const char *id)
-{
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    CLEANUP(container_unref) struct container *view = opened_as(world, id);
-    const struct definition_view *definition = &definition_fields(container_definition(view))->view;
-    struct slice *documents = ARENA_ARRAY(arena, struct slice, 4096);
-    struct rows rows = {.arena = arena};
-    size_t count = 0, row_count;
-    struct item *stored = items_all(world, view, arena, &row_count);
-
-    for (size_t s = 0; s < definition->source_count; s++) {
-        CLEANUP(container_unref)
-        struct container *source = opened_as(world, arena_text(arena, definition->sources[s]));
-        size_t items_count;
-        struct item *items = items_all(world, source, arena, &items_count);
-
-        for (size_t i = 0; i < items_count; i++)
-            documents[count++] = items[i].document;
-    }
-    query_rows(definition->query, documents, count, &rows);
-    for (size_t i = 0; i < row_count; i++)
-        stored[i].document = without_id(stored[i].document, arena);
-    for (size_t i = 0; i < rows.count; i++)
-        if (!has_row(stored, row_count, rows.list[i])) {
-            CLEANUP(buf_done) struct buf text;
-
-            buf_init(&text, SIZE_MAX / 2);
-            document_json_write(rows.list[i], &text);
-            BUF_APPEND(&text, " of");
-            for (size_t n = 0; n < row_count; n++) {
-                BUF_APPEND(&text, " ");
-                document_json_write(stored[n].document, &text);
-            }
-            fail_msg("view %s lacks %.*s", id, SLICE_ARG(buf_slice(&text)));
-        }
-    if (row_count != rows.count)
-        fail_msg("view %s has %zu rows, not %zu", id, row_count, rows.count);
-    (void)verify_container(view);
 }
 
 /* Values of all kinds, sums of which must be exact: of 0.1 and 1e300, texts, arrays, nothing. */
@@ -468,25 +299,25 @@ static void groups_are_kept_and_vanish(void **state)
                         "SELECT c.v, c.w, COUNT(1) AS n, SUM(c.x) AS s FROM c GROUP BY c.v, c.w"),
                    1000);
     views_settle(&world);
-    groups_expect(&world, "g");
+    view_expect(&world, "g");
     for (int i = 0; i < 400; i++)
         assert_ok(value_write(&world, (int)drawn(&world, 150), &err), &err);
     views_settle(&world);
-    groups_expect(&world, "g");
+    view_expect(&world, "g");
     for (int i = 0; i < 150; i++) {
         assert_ok(item_drop(&world, i, &err), &err);
         if (i % 10 == 0) {
             views_settle(&world);
-            groups_expect(&world, "g");
+            view_expect(&world, "g");
         }
     }
     views_settle(&world);
-    groups_expect(&world, "g");
+    view_expect(&world, "g");
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(container_unref) struct container *view = opened_as(&world, "g");
     size_t count;
 
-    (void)items_all(&world, view, arena, &count);
+    (void)views_items(view, arena, &count);
     assert_int_equal(count, 0);
     assert_int_equal(beside_count(view, 'g'), 0);
     assert_int_equal(beside_count(view, 'e'), 0);
@@ -516,7 +347,7 @@ static void groups_are_found_again_after_their_history_was_removed(void **state)
                   &err);
     }
     views_settle(&world);
-    groups_expect(&world, "g");
+    view_expect(&world, "g");
     CLEANUP(container_unref) struct container *view = opened_as(&world, "g");
 
     assert_true(rest_views_report(world.views, view, &report));
@@ -560,7 +391,6 @@ static bool step(struct world *world, struct error *err)
 static void quiet(struct world *world)
 {
     static const char *const ids[] = {"c", "v", "s", "u", "g", "t"};
-    enum { PLAIN = 4 };
     struct error err;
     bool busy;
 
@@ -583,7 +413,7 @@ static void quiet(struct world *world)
     }
     views_settle(world);
     for (size_t n = 1; n < ARRAY_LEN(ids); n++)
-        (n < PLAIN ? view_expect : groups_expect)(world, ids[n]);
+        view_expect(world, ids[n]);
 }
 
 static void views_are_what_their_queries_say_after_whatever_happened(void **state)
@@ -670,7 +500,7 @@ static void a_rekey_of_either_side_leaves_the_view_right(void **state)
         }
         views_settle(&world);
         view_expect(&world, "v");
-        groups_expect(&world, "g");
+        view_expect(&world, "g");
         CLEANUP(container_unref) struct container *after = opened_as(&world, of[round]);
 
         if (keys[round])
