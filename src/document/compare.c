@@ -82,27 +82,34 @@ uint8_t order_rank(enum document_order order, enum document_type type)
     return order == DOCUMENT_ORDER_SQL ? rank_sql(type) : rank_mongo(type);
 }
 
+/* Asked for every value of every key that is read: found by the rank, not searched for. */
 bool order_type(enum document_order order, uint8_t rank, enum document_type *ret_type)
 {
-    static const uint8_t types[] = {
-        DOCUMENT_DOUBLE,    DOCUMENT_STRING,
-        DOCUMENT_OBJECT,    DOCUMENT_ARRAY,
-        DOCUMENT_BINARY,    DOCUMENT_UNDEFINED,
-        DOCUMENT_OBJECT_ID, DOCUMENT_BOOL,
-        DOCUMENT_DATE,      DOCUMENT_NULL,
-        DOCUMENT_REGEX,     DOCUMENT_DB_POINTER,
-        DOCUMENT_CODE,      DOCUMENT_CODE_WITH_SCOPE,
-        DOCUMENT_TIMESTAMP, DOCUMENT_MIN_KEY,
-        DOCUMENT_MAX_KEY,
+    static const uint8_t sql[UINT8_MAX + 1] = {
+        [0x04] = DOCUMENT_MIN_KEY, [0x08] = DOCUMENT_UNDEFINED,
+        [0x0C] = DOCUMENT_NULL,    [0x10] = DOCUMENT_BOOL,
+        [0x14] = DOCUMENT_DOUBLE,  [0x18] = DOCUMENT_STRING,
+        [0x1C] = DOCUMENT_ARRAY,   [0x20] = DOCUMENT_OBJECT,
+        [0x24] = DOCUMENT_BINARY,  [0x28] = DOCUMENT_OBJECT_ID,
+        [0x2C] = DOCUMENT_DATE,    [0x30] = DOCUMENT_TIMESTAMP,
+        [0x34] = DOCUMENT_REGEX,   [0x38] = DOCUMENT_DB_POINTER,
+        [0x3C] = DOCUMENT_CODE,    [0x40] = DOCUMENT_CODE_WITH_SCOPE,
+        [0xF0] = DOCUMENT_MAX_KEY,
     };
+    uint8_t type = sql[rank];
 
-    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        if (order_rank(order, types[i]) == rank) {
-            *ret_type = types[i];
-            return true;
-        }
+    if (order == DOCUMENT_ORDER_MONGO) {
+        if (rank == 0x1C)
+            type = DOCUMENT_OBJECT;
+        else if (rank == 0x20)
+            type = DOCUMENT_ARRAY;
+        else if (rank == 0x2A)
+            type = DOCUMENT_BOOL;
+        else if (rank == 0x10)
+            type = 0;
     }
-    return false;
+    *ret_type = type;
+    return type != 0;
 }
 
 /* --- Text ------------------------------------------------------------------------------------ */

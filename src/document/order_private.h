@@ -11,6 +11,8 @@ uint8_t order_rank(enum document_order order, enum document_type type);
 /* Of numbers in keys; key.c tells their layout. */
 enum { KEY_NUMBER_GROUPS = 8, KEY_POINT_BIAS = 16384 };
 
+enum { KEY_RANK_TEXT = 0x18 }; /* of strings and symbols, in both orders */
+
 /* The type whose rank this is: DOCUMENT_DOUBLE for all numbers, DOCUMENT_STRING for symbols too. */
 bool order_type(enum document_order order, uint8_t rank, enum document_type *ret_type);
 

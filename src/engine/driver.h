@@ -82,6 +82,10 @@ struct engine_driver {
                        struct error *err);
 
     /* What follows may be NULL. */
+    bool (*group_find)(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                       struct arena *arena, struct engine_group *ret_group); /* NULL: keeps none */
+    void (*group_offer)(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                        struct slice bytes, const struct engine_group *group); /* with the other */
     const struct engine_members_driver *members; /* NULL: it cannot be shared by servers */
     bool (*reset)(struct slice url, struct slice copy, struct error *err); /* NULL: it cannot be */
     bool (*snapshot_keep)(struct engine_snapshot *snapshot, int64_t ms,

@@ -180,6 +180,25 @@ bool engine_multi_get(struct engine *engine, struct engine_snapshot *snapshot, u
                                      ret_values, err);
 }
 
+bool engine_group_find(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                       struct arena *arena, struct engine_group *ret_group)
+{
+    const struct engine_driver *driver = snapshot->engine->driver;
+
+    assert(partition > 0 && name.len > 0);
+    *ret_group = (struct engine_group){0};
+    return driver->group_find && driver->group_find(snapshot, partition, name, arena, ret_group);
+}
+
+void engine_group_offer(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                        struct slice bytes, const struct engine_group *group)
+{
+    const struct engine_driver *driver = snapshot->engine->driver;
+
+    if (driver->group_offer && bytes.len <= ENGINE_GROUP_MAX)
+        driver->group_offer(snapshot, partition, name, bytes, group);
+}
+
 bool engine_prove(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
                   struct slice meta, struct slice key, struct arena *arena,
                   struct engine_proof *ret_proof, struct engine_value *ret_value, struct error *err)

@@ -50,9 +50,11 @@ struct engine_options {
     /* rocksdb:, memory: what caches and write buffers have together, shared with other stores
      * (budget.h); borrowed. NULL: each its own default. Sizes that are given below hold. */
     struct engine_budget *budget;
-    size_t cache_bytes;        /* block cache; 0: the driver's default */
-    size_t recall_bytes;       /* values read by key, kept above the store; 0: the default */
-    const char *recalled;      /* first bytes of keys that are; borrowed. NULL: of all */
+    size_t cache_bytes;   /* block cache; 0: the driver's default */
+    size_t recall_bytes;  /* values read by key, kept above the store; 0: the default */
+    const char *recalled; /* first bytes of keys that are; borrowed. NULL: of all */
+    /* How much of a key is the name of its group (below); 0: it has none. NULL: no key has. */
+    size_t (*group)(struct slice key);
     size_t memory_bytes_max;   /* memory: refuses writes above this; 0: 1 GB */
     size_t write_buffer_bytes; /* memtable; 0: the driver's default */
     int64_t snapshot_ms_max;   /* postgresql: a snapshot older than this is let go; 0: 30 s */
@@ -184,6 +186,28 @@ NODISCARD bool engine_multi_get(struct engine *engine, struct engine_snapshot *s
                                 uint32_t partition, const struct slice *keys, size_t count,
                                 enum engine_reach reach, struct arena *arena,
                                 struct engine_value *ret_values, struct error *err);
+
+/* --- Groups ---------------------------------------------------------------------------------- */
+
+/* A group is all entries whose keys begin with one name (engine_options.group). What somebody has
+ * read of one by an iterator he may offer to be kept above the store, in a form of his own, for
+ * whoever asks for the group next: what is found is what was offered, and that is what the snapshot
+ * shows. Memory and fairness are those of values read by key. */
+enum { ENGINE_GROUP_MAX = 16 * 1024 }; /* bytes of what is offered; more is not kept */
+
+struct engine_group {
+    struct slice bytes; /* data NULL: it is not kept */
+    bool served;        /* it could be: false for all groups of a store that keeps none */
+    uint64_t seen[3];   /* the driver's, by which it tells whether an offer can be taken */
+};
+
+/* Is it kept? The bytes are copied into the arena. */
+bool engine_group_find(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                       struct arena *arena, struct engine_group *ret_group);
+
+/* Offers what this snapshot shows, read behind a look that did not find it; all of the group. */
+void engine_group_offer(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                        struct slice bytes, const struct engine_group *group);
 
 /* What a standby shows of a partition, read in the same moment as the data. */
 struct engine_proof {

@@ -460,6 +460,30 @@ static bool guard_multi_get(struct engine *engine, struct engine_snapshot *snaps
     return done;
 }
 
+/* Who is not let in finds nothing kept, and is told why by what he reads instead. */
+static bool guard_group_find(struct engine_snapshot *snapshot, uint32_t partition,
+                             struct slice name, struct arena *arena, struct engine_group *ret_group)
+{
+    struct guard *guard = guard_of(snapshot->engine);
+    struct guard_door *door;
+    struct error err;
+    bool found;
+
+    if (!enter(guard, partition, &door, &err))
+        return false;
+    found = engine_group_find(snapshot_inner(snapshot), partition, name, arena, ret_group);
+    door_leave(door);
+    return found;
+}
+
+/* To the store the snapshot is of, whichever is open by now. */
+static void guard_group_offer(struct engine_snapshot *snapshot, uint32_t partition,
+                              struct slice name, struct slice bytes,
+                              const struct engine_group *group)
+{
+    engine_group_offer(snapshot_inner(snapshot), partition, name, bytes, group);
+}
+
 /* Of a standby: where it does not answer, the primary does. */
 static bool guard_prove(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
                         struct slice meta, struct slice key, struct arena *arena,
@@ -702,6 +726,8 @@ const struct engine_driver guard_driver = {
     .snapshot_keep = guard_snapshot_keep,
     .get = guard_get,
     .multi_get = guard_multi_get,
+    .group_find = guard_group_find,
+    .group_offer = guard_group_offer,
     .iterator_new = guard_iterator_new,
     .iterator_free = guard_iterator_free,
     .iterator_next = guard_iterator_next,

@@ -21,6 +21,23 @@ bool index_entry_is_numbered(struct slice entry)
            entry.data[1] == INDEX_ESCAPE_NUMBER;
 }
 
+size_t index_entry_group(struct slice entry)
+{
+    enum { SHAPE = 3, DIRECTIONS, TEXT = 0x18 /* document/key.c */ };
+    size_t at, count;
+    const uint8_t *end;
+
+    if (entry.len <= DIRECTIONS || !index_entry_is_numbered(entry) ||
+        entry.data[SHAPE] & INDEX_SHAPE_PATH)
+        return 0;
+    count = entry.data[SHAPE] & INDEX_SHAPE_COUNT;
+    at = DIRECTIONS + (count + 7) / 8;
+    if (count < 2 || at >= entry.len || entry.data[at] != TEXT)
+        return 0;
+    end = memchr(entry.data + at, 0, MIN(entry.len - at, (size_t)INDEX_VALUE_MAX));
+    return end ? (size_t)(end - entry.data) + 1 : 0;
+}
+
 size_t index_entry_said_len(struct slice entry)
 {
     return entry.len > 1 && entry.data[0] == INDEX_MARK_ESCAPE &&

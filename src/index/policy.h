@@ -195,6 +195,10 @@ void index_path_append_below(const struct document_path *path, struct buf *buf);
  * the number behind it. */
 bool index_entry_is_numbered(struct slice entry);
 
+/* Of an entry of format 2 with several values, the first a text that was not cut: the bytes up to
+ * the end of that text, which entries share that begin with the same. 0: it is none. */
+size_t index_entry_group(struct slice entry);
+
 /* How many bytes stand behind the key of the item in what is stored with an entry: what it says of
  * the item besides that the item has it. */
 size_t index_entry_said_len(struct slice entry);

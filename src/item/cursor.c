@@ -1,6 +1,12 @@
 /* One engine iterator serves all ranges of a cursor: between them it seeks, as it does past the
  * entries of other routing keys. A seek costs about what ten steps do, so a cursor steps a few
- * times before it seeks. */
+ * times before it seeks.
+ *
+ * Groups. Who walks the same few entries again and again (the edges of a vertex) has them from
+ * above the store: all entries of a group as one piece of bytes, each with the lengths of its key
+ * and its value before it. What is not kept is read by the iterator, which is opened then, and
+ * offered. Of a group that is too large only that is kept, as a single byte; from there on the
+ * cursor walks as others do. */
 #include "item/cursor.h"
 
 #include "base/buf.h"
@@ -32,6 +38,10 @@ struct cursor {
     bool at_place;
     bool pending; /* entry was read and not given yet */
     struct engine_entry entry;
+
+    bool grouped;              /* entries come from groups, and `range` is the next range to ask */
+    struct arena *group_arena; /* of the present group */
+    struct slice name, group;  /* of it; what is left of it */
 };
 
 /* --- The view -------------------------------------------------------------------------------- */
@@ -252,12 +262,61 @@ static bool logical_routing(const struct view *view, struct slice logical,
     return true;
 }
 
+/* Length of the first value of a range; 0: it is not whole, so that there is no group of it. */
+static size_t first_length(const struct cursor_request *request, struct slice bytes)
+{
+    struct slice rest = bytes;
+    struct error ignored;
+    bool cut;
+
+    return document_key_skip_cut(request->order, INDEX_VALUE_MAX, &rest, &cut, &ignored) && !cut
+               ? bytes.len - rest.len
+               : 0;
+}
+
+/* Groups are walked whole, so that the walk has to reach to the end of the last. */
+static struct engine_range walk_bounds(const struct cursor *cursor, struct arena *arena)
+{
+    const struct cursor_request *request = &cursor->request;
+    struct engine_range range = cursor_bounds(request, arena);
+    const struct cursor_range *last;
+
+    if (cursor->grouped) {
+        last = &request->ranges[request->range_count - 1];
+        range.min = joined(
+            arena, PARTITION_FAMILY_INDEX, request->path,
+            slice_first(request->ranges[0].min, first_length(request, request->ranges[0].min)));
+        range.max = cursor_prefix_end(
+            arena, joined(arena, PARTITION_FAMILY_INDEX, request->path,
+                          slice_first(last->min, first_length(request, last->min))));
+    }
+    return range;
+}
+
+static bool walk_open(struct cursor *cursor, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    const struct view *view = &cursor->view;
+    enum engine_reach reach;
+
+    return cursor->walk.iterator ||
+           (reach_choose(view, &cursor->request, &reach, err) &&
+            view_walk_open(&cursor->walk,
+                           &(struct view_walk_options){.engine = view->scope.engine,
+                                                       .snapshot = view->snapshot,
+                                                       .partition = view->scope.partition,
+                                                       .range = walk_bounds(cursor, arena),
+                                                       .backwards = cursor->request.backwards,
+                                                       .reach = reach,
+                                                       .section = view->planned,
+                                                       .bound = view->bound},
+                           err));
+}
+
 bool cursor_open(const struct view *view, const struct cursor_request *request,
                  struct cursor **ret_cursor, struct error *err)
 {
-    CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(cursor_free) struct cursor *cursor = MEMORY_NEW(struct cursor);
-    enum engine_reach reach;
 
     assert(!request->backwards || request->kind == CURSOR_INDEX);
     assert(request->kind != CURSOR_INDEX || request->value_count > 0);
@@ -270,17 +329,8 @@ bool cursor_open(const struct view *view, const struct cursor_request *request,
         cursor->range = request->range_count - 1;
     if (request->logical.len && !logical_routing(view, request->logical, &cursor->routing, err))
         return false;
-    if (!reach_choose(view, request, &reach, err) ||
-        !view_walk_open(&cursor->walk,
-                        &(struct view_walk_options){.engine = view->scope.engine,
-                                                    .snapshot = view->snapshot,
-                                                    .partition = view->scope.partition,
-                                                    .range = cursor_bounds(request, arena),
-                                                    .backwards = request->backwards,
-                                                    .reach = reach,
-                                                    .section = view->planned,
-                                                    .bound = view->bound},
-                        err))
+    cursor->grouped = request->grouped && view->snapshot && !view->planned;
+    if (!cursor->grouped && !walk_open(cursor, err))
         return false;
     *ret_cursor = TAKE(cursor);
     return true;
@@ -292,6 +342,7 @@ void cursor_free(struct cursor *cursor)
         return;
     view_walk_done(&cursor->walk);
     arena_free(cursor->arena);
+    arena_free(cursor->group_arena);
     buf_done(&cursor->seek);
     buf_done(&cursor->place);
     buf_done(&cursor->key);
@@ -324,6 +375,12 @@ bool cursor_seek_behind(struct cursor *cursor, struct slice value, struct slice 
     }
     cursor->at_place = true;
     cursor->pending = false;
+    if (!walk_open(cursor, err))
+        return false;
+    if (cursor->grouped) {
+        cursor->grouped = false;
+        cursor->range = 0;
+    }
     return view_walk_seek(&cursor->walk, buf_slice(place), err);
 }
 
@@ -433,7 +490,7 @@ static bool routing_pass(struct cursor *cursor, struct slice value, struct slice
     bool below = min.data && slice_compare(routing, min) < 0;
     uint8_t *last;
 
-    if (++cursor->passed <= STEPS_BEFORE_SEEK)
+    if (++cursor->passed <= STEPS_BEFORE_SEEK || cursor->grouped)
         return true;
     if (!request->backwards && below)
         return entry_seek(cursor, value, min, err);
@@ -483,23 +540,23 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
 {
     const struct cursor_request *request = &cursor->request;
     struct slice bytes = slice_skip(entry->key, 1 + request->path.len), value, routing;
-    bool in, ended, found, cut;
+    bool in = true, ended = false, found, cut;
     uint64_t number;
     size_t length, kept;
 
     *ret_verdict = PASSED;
+    if (!cursor->grouped && !range_check(cursor, bytes, &in, &ended, err))
+        return false;
+    if (ended)
+        *ret_verdict = ENDED;
+    if (!in)
+        return true;
     if (!values_length(request, bytes, &length, &kept, &cut, err))
         return false;
     if (bytes.len < length + NUMBER_SIZE)
         return error_set(err, ERROR_STORE_CORRUPT, "an index entry is cut short");
     value = slice_first(bytes, length);
     routing = slice_of(bytes.data + length, bytes.len - length - NUMBER_SIZE);
-    if (!range_check(cursor, bytes, &in, &ended, err))
-        return false;
-    if (ended)
-        *ret_verdict = ENDED;
-    if (!in)
-        return true;
     number = bytes_get_be64(bytes.data + bytes.len - NUMBER_SIZE);
     buf_clear(&cursor->key);
     buf_append_slice(&cursor->key, routing);
@@ -557,6 +614,137 @@ static bool entry_look(struct cursor *cursor, const struct engine_entry *entry,
     return index_look(cursor, entry, hit, ret_verdict, err);
 }
 
+/* --- Groups ---------------------------------------------------------------------------------- */
+
+enum { LENGTHS_SIZE = 8, LARGE_SIZE = 1 };
+
+size_t cursor_group(struct slice key)
+{
+    size_t len = key.len && key.data[0] == PARTITION_FAMILY_INDEX
+                     ? index_entry_group(slice_skip(key, 1))
+                     : 0;
+
+    return len ? 1 + len : 0;
+}
+
+/* Reads all of the group by the iterator, into a form to be offered. */
+static bool group_read(struct cursor *cursor, struct buf *ret_bytes, struct error *err)
+{
+    struct engine_entry entry;
+
+    if (!walk_open(cursor, err) || !view_walk_seek(&cursor->walk, cursor->name, err))
+        return false;
+    for (;;) {
+        if (!view_walk_next(&cursor->walk, &entry, err))
+            return false;
+        if (entry.found != ENGINE_FOUND || !slice_starts_with(entry.key, cursor->name))
+            return true;
+        if (ret_bytes->len + LENGTHS_SIZE + entry.key.len + entry.value.len > ENGINE_GROUP_MAX) {
+            buf_clear(ret_bytes);
+            buf_append_byte(ret_bytes, 0);
+            assert(ret_bytes->len == LARGE_SIZE);
+            return true;
+        }
+        buf_append_le32(ret_bytes, (uint32_t)entry.key.len);
+        buf_append_le32(ret_bytes, (uint32_t)entry.value.len);
+        buf_append_slice(ret_bytes, entry.key);
+        buf_append_slice(ret_bytes, entry.value);
+    }
+}
+
+/* The group of the present range. *ret_served false: there is none, or it is too large. */
+static bool group_load(struct cursor *cursor, bool *ret_served, struct error *err)
+{
+    const struct view *view = &cursor->view;
+    struct slice min = cursor->request.ranges[cursor->range].min;
+    size_t length = first_length(&cursor->request, min);
+    CLEANUP(buf_done) struct buf bytes;
+    struct engine_group group;
+
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    if (!cursor->group_arena)
+        cursor->group_arena = arena_new();
+    arena_reset(cursor->group_arena);
+    cursor->name = joined(cursor->group_arena, PARTITION_FAMILY_INDEX, cursor->request.path,
+                          slice_first(min, length));
+    *ret_served = false;
+    if (!length)
+        return true;
+    if (!engine_group_find(view->snapshot, view->scope.partition, cursor->name, cursor->group_arena,
+                           &group)) {
+        if (!group.served)
+            return true;
+        if (!group_read(cursor, &bytes, err))
+            return false;
+        engine_group_offer(view->snapshot, view->scope.partition, cursor->name, buf_slice(&bytes),
+                           &group);
+        group.bytes = arena_copy(cursor->group_arena, buf_slice(&bytes));
+    }
+    cursor->group = group.bytes;
+    *ret_served = group.bytes.len != LARGE_SIZE;
+    return true;
+}
+
+/* Takes the next entry of the group that is in the range. */
+static bool group_take(struct cursor *cursor, const struct cursor_range *range,
+                       struct engine_entry *ret_entry)
+{
+    size_t before = 1 + cursor->request.path.len;
+
+    while (cursor->group.len >= LENGTHS_SIZE) {
+        size_t key = bytes_get_le32(cursor->group.data);
+        size_t value = bytes_get_le32(cursor->group.data + LENGTHS_SIZE / 2);
+        const uint8_t *at = cursor->group.data + LENGTHS_SIZE;
+        struct slice bytes = slice_of(at + before, key - before);
+
+        assert(key > before && LENGTHS_SIZE + key + value <= cursor->group.len);
+        cursor->group = slice_skip(cursor->group, LENGTHS_SIZE + key + value);
+        if (slice_compare(bytes, range->max) >= 0)
+            break;
+        if (slice_compare(bytes, range->min) < 0)
+            continue;
+        *ret_entry = (struct engine_entry){
+            .found = ENGINE_FOUND, .key = slice_of(at, key), .value = slice_of(at + key, value)};
+        return true;
+    }
+    cursor->group = SLICE_NONE;
+    return false;
+}
+
+/* The next entry of any range. Behind the first range that has no group the cursor walks. */
+static bool group_next(struct cursor *cursor, struct engine_entry *ret_entry, struct error *err)
+{
+    const struct cursor_request *request = &cursor->request;
+    struct view_bound *bound = cursor->view.bound;
+    bool served;
+
+    for (;;) {
+        if (cursor->group.len && group_take(cursor, &request->ranges[cursor->range - 1], ret_entry))
+            return !bound || view_bound_take(bound, 1, 0, err);
+        if (cursor->range == request->range_count) {
+            *ret_entry = (struct engine_entry){.found = ENGINE_ABSENT};
+            return true;
+        }
+        if (!group_load(cursor, &served, err))
+            return false;
+        if (!served) {
+            cursor->group = SLICE_NONE;
+            if (!walk_open(cursor, err))
+                return false;
+            cursor->grouped = false;
+            return entry_seek(cursor, request->ranges[cursor->range].min, SLICE_NONE, err) &&
+                   view_walk_next(&cursor->walk, ret_entry, err);
+        }
+        cursor->range++;
+    }
+}
+
+static bool entry_next(struct cursor *cursor, struct engine_entry *ret_entry, struct error *err)
+{
+    return UNLIKELY(cursor->grouped) ? group_next(cursor, ret_entry, err)
+                                     : view_walk_next(&cursor->walk, ret_entry, err);
+}
+
 bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bool *ret_more,
                  struct error *err)
 {
@@ -567,7 +755,7 @@ bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bool *ret_mo
         if (UNLIKELY(cursor->pending)) {
             cursor->pending = false;
             entry = cursor->entry;
-        } else if (!view_walk_next(&cursor->walk, &entry, err)) {
+        } else if (!entry_next(cursor, &entry, err)) {
             return false;
         }
         if (entry.found != ENGINE_FOUND)
@@ -622,7 +810,7 @@ bool cursor_pass(struct cursor *cursor, struct slice value, uint64_t max,
     uint64_t count = 0;
 
     *ret_count = 0;
-    if (!is_whole(&cursor->request) || cursor->pending || cursor->at_place)
+    if (!is_whole(&cursor->request) || cursor->grouped || cursor->pending || cursor->at_place)
         return true;
     while (count < max) {
         struct engine_entry *entry = &cursor->entry;

@@ -84,6 +84,9 @@ struct cursor_request {
     bool values_alone; /* of a definition besides the policy: hits have no item key, which saves
                         * looking it up, unless a value was cut; of a logical partition come those
                         * with its routing key, which another may have too */
+    bool grouped; /* no range goes beyond one first value: entries are asked of the groups that are
+                   * kept above the store (engine_group_find), where the view is of a snapshot, and
+                   * what lies between ranges is not counted */
     const struct cursor_range *ranges; /* ascending, apart from each other */
     size_t range_count;
 };
@@ -119,6 +122,10 @@ NODISCARD bool cursor_next(struct cursor *cursor, struct cursor_hit *ret_hit, bo
  * in several ranges, of a part of the routing keys, or not of an index. */
 NODISCARD bool cursor_pass(struct cursor *cursor, struct slice value, uint64_t max,
                            struct cursor_hit *ret_last, uint64_t *ret_count, struct error *err);
+
+/* The groups that are asked for, as engines know them (engine_options.group): the entries of a
+ * definition by several paths that begin with the same text, such as the edges of a vertex. */
+size_t cursor_group(struct slice key);
 
 /* Entries walked so far, those passed over included. */
 uint64_t cursor_entries(const struct cursor *cursor);

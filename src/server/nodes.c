@@ -5,6 +5,7 @@
 #include "engine/budget.h"
 #include "engine/guard.h"
 #include "engine/standbys.h"
+#include "item/cursor.h"
 #include "partition/layout.h"
 #include "server/machine.h"
 #include "server/snapshots.h"
@@ -263,6 +264,7 @@ bool nodes_open(const struct settings *settings, struct engine_claim claim, stru
     nodes->options = (struct engine_options){
         .log = log,
         .recalled = families_recalled,
+        .group = cursor_group,
         .budget = nodes->budget,
         .cache_bytes = (size_t)settings->engine_cache_bytes,
         .recall_bytes = (size_t)settings->engine_value_cache_bytes,

@@ -1,5 +1,6 @@
 #include "support/catalogue_bench.h"
 
+#include "item/cursor.h"
 #include "support/check.h"
 #include "support/documents.h"
 
@@ -15,7 +16,9 @@ void bench_open(struct bench *bench)
     struct error err;
 
     if (bench->url.data)
-        assert_ok(engine_open(bench->url, &(struct engine_options){0}, &bench->engine, &err), &err);
+        assert_ok(engine_open(bench->url, &(struct engine_options){.group = cursor_group},
+                              &bench->engine, &err),
+                  &err);
     bench->cluster = cluster_new(NULL);
     assert_ok(cluster_add(bench->cluster, "a", bench->engine, &err), &err);
     assert_ok(catalogue_open(&(struct catalogue_options){.cluster = bench->cluster,
@@ -57,7 +60,9 @@ int bench_setup_memory(void **state)
     struct engine *inner;
     struct error err;
 
-    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){0}, &inner, &err), &err);
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){.group = cursor_group}, &inner,
+                          &err),
+              &err);
     bench->engine = fault_engine_new(inner);
     bench_open(bench);
     *state = bench;

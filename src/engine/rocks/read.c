@@ -128,6 +128,31 @@ bool rocks_get(struct engine *engine, struct engine_snapshot *snapshot, uint32_t
     return true;
 }
 
+static_assert(sizeof(struct rocks_recall_seen) <= sizeof(uint64_t[3]), "a group has room for it");
+static_assert((int)ENGINE_GROUP_MAX <= (int)ROCKS_RECALL_VALUE_MAX,
+              "a group is kept as a value is");
+
+bool rocks_group_find(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                      struct arena *arena, struct engine_group *ret_group)
+{
+    struct rocks_recall_seen seen;
+    bool found = rocks_recall_find(rocks_of(snapshot->engine)->recall, partition, name,
+                                   moment_of(snapshot), arena, &ret_group->bytes, &seen);
+
+    memcpy(ret_group->seen, &seen, sizeof seen);
+    ret_group->served = found || seen.hash;
+    return found;
+}
+
+void rocks_group_offer(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                       struct slice bytes, const struct engine_group *group)
+{
+    struct rocks_recall_seen seen;
+
+    memcpy(&seen, group->seen, sizeof seen);
+    rocks_recall_keep(rocks_of(snapshot->engine)->recall, partition, name, bytes, &seen);
+}
+
 static bool keys_are_sorted(const struct slice *keys, size_t count)
 {
     for (size_t i = 1; i < count; i++)

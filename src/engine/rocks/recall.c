@@ -23,7 +23,9 @@
  * hidden its keys since before the first look; else all are asked of RocksDB.
  *
  * Most writes are of keys that nobody ever reads one by one (entries of indexes). Whoever opens the
- * store says how those begin that are, and all others are passed over without a look.
+ * store says how those begin that are, and all others are passed over without a look. He also says
+ * which keys are in groups: what is kept of a group stands here under its name, and everything
+ * above holds of it, for a write of any of its keys counts as one of the name.
  *
  * Fair: a partition that holds more than an equal share makes room for its own values first. */
 #include "engine/rocks/recall.h"
@@ -87,11 +89,13 @@ struct rocks_recall {
     _Atomic uint64_t moment;                /* of the last snapshot */
     _Atomic uint64_t writes;                /* that have hidden all their keys */
     bool recalls[256];                      /* keys with this first byte */
+    size_t (*group)(struct slice key);      /* NULL: there are no groups */
     atomic_size_t slots[SLOTS], slots_used; /* bytes by partition; how many are above 0 */
     struct shard shards[];
 };
 
-struct rocks_recall *rocks_recall_new(size_t bytes_max, const char *firsts)
+struct rocks_recall *rocks_recall_new(size_t bytes_max, const char *firsts,
+                                      size_t (*group)(struct slice key))
 {
     size_t shards = MIN(bytes_max / SHARD_BYTES_MIN, (size_t)SHARDS_MAX);
     struct rocks_recall *recall;
@@ -101,6 +105,7 @@ struct rocks_recall *rocks_recall_new(size_t bytes_max, const char *firsts)
     recall =
         memory_alloc_zero(sizeof *recall + memory_array_size(shards, sizeof recall->shards[0]));
     recall->shard_count = shards;
+    recall->group = group;
     recall->shard_bytes_max = shards ? bytes_max / shards : 0;
     for (size_t i = 0; i < shards; i++)
         mutex_init(&recall->shards[i].lock);
@@ -325,6 +330,17 @@ static bool is_recalled(const struct rocks_recall *recall, struct slice key)
     return key.len && recall->recalls[key.data[0]];
 }
 
+static size_t group_len(const struct rocks_recall *recall, struct slice key)
+{
+    return recall->group ? recall->group(key) : 0;
+}
+
+/* A key that is kept, or the name of a group. */
+static bool may_be_here(const struct rocks_recall *recall, struct slice key)
+{
+    return is_recalled(recall, key) || (key.len && group_len(recall, key) == key.len);
+}
+
 /* One value has a small part of a shard at most. */
 static bool fits(const struct rocks_recall *recall, struct slice key, struct slice value)
 {
@@ -353,7 +369,7 @@ bool rocks_recall_find(struct rocks_recall *recall, uint32_t partition, struct s
     struct shard *shard;
     bool found = false;
 
-    if (!recall->shard_count || !is_recalled(recall, key)) {
+    if (!recall->shard_count || !may_be_here(recall, key)) {
         *ret_seen = (struct rocks_recall_seen){0};
         return false;
     }
@@ -454,7 +470,8 @@ static void op_end(struct rocks_recall *recall, uint32_t partition, const struct
     }
 }
 
-/* Calls back for every operation on a key that may be here. */
+/* Calls back for every operation on a key that may be here, and for the group of any. What is kept
+ * of a group only goes: a deletion of it. */
 static void ops_each(struct rocks_recall *recall, const struct engine_section *sections,
                      size_t count,
                      void (*each)(struct rocks_recall *recall, uint32_t partition,
@@ -464,9 +481,17 @@ static void ops_each(struct rocks_recall *recall, const struct engine_section *s
     if (!recall->shard_count)
         return;
     for (size_t s = 0; s < count; s++)
-        for (size_t i = 0; i < sections[s].count; i++)
-            if (is_recalled(recall, sections[s].ops[i].key))
+        for (size_t i = 0; i < sections[s].count; i++) {
+            struct slice key = sections[s].ops[i].key;
+            size_t name = group_len(recall, key);
+
+            if (is_recalled(recall, key))
                 each(recall, sections[s].partition, &sections[s].ops[i], written);
+            if (name)
+                each(recall, sections[s].partition,
+                     &(struct engine_op){.kind = ENGINE_DELETE, .key = slice_first(key, name)},
+                     written);
+        }
 }
 
 void rocks_recall_write_begin(struct rocks_recall *recall, const struct engine_section *sections,

@@ -14,7 +14,10 @@
  *     rocks_recall_write_end(recall, sections, count, written);
  *
  * Memory is bounded and divided among partitions: one that holds more than its share makes room
- * first. All functions may be called by any thread. */
+ * first. All functions may be called by any thread.
+ *
+ * What is kept of a group is found and kept by the group's name in the place of a key; whatever is
+ * written of the group ends it. */
 #pragma once
 
 #include "engine/engine.h"
@@ -23,8 +26,11 @@ struct rocks_recall; /* opaque, owned */
 
 enum { ROCKS_RECALL_VALUE_MAX = 16 * 1024 }; /* longer ones are not kept */
 
-/* firsts: of keys with one of these first bytes; NULL: of all. bytes_max 0: keeps nothing. */
-struct rocks_recall *rocks_recall_new(size_t bytes_max, const char *firsts);
+/* firsts: of keys with one of these first bytes; NULL: of all. group: how much of a key names the
+ * group it is in, of which something may be kept under that name as under a key; NULL: there are
+ * none. bytes_max 0: keeps nothing. */
+struct rocks_recall *rocks_recall_new(size_t bytes_max, const char *firsts,
+                                      size_t (*group)(struct slice key));
 void rocks_recall_free(struct rocks_recall *recall); /* NULL is fine */
 
 /* It may have so much from now on; what is above goes with what comes next. Not from nothing. */

@@ -147,6 +147,10 @@ bool rocks_multi_get(struct engine *engine, struct engine_snapshot *snapshot, ui
                      struct arena *arena, struct engine_value *ret_values, struct error *err);
 
 /* iterator.c */
+bool rocks_group_find(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                      struct arena *arena, struct engine_group *ret_group);
+void rocks_group_offer(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
+                       struct slice bytes, const struct engine_group *group);
 bool rocks_iterator_new(struct engine *engine, struct engine_snapshot *snapshot, uint32_t partition,
                         struct engine_range range, bool backwards, enum engine_reach reach,
                         struct engine_iterator **ret_iterator, struct error *err);

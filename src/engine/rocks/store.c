@@ -204,7 +204,7 @@ static bool database_open(struct rocks_engine *rocks, const struct engine_option
     struct rocks_sizes sizes = rocks_sizes_join(rocks);
 
     rocks->cache = rocksdb_cache_create_lru(sizes.cache);
-    rocks->recall = rocks_recall_new(sizes.recall, options->recalled);
+    rocks->recall = rocks_recall_new(sizes.recall, options->recalled, options->group);
     rocks->options = rocks_options_new(sizes.write_buffer, rocks->memory, rocks->cache, err);
     if (!rocks->options)
         return false;
@@ -347,7 +347,8 @@ static bool memory_driver_open(struct slice url, const struct engine_options *op
     .iterator_free = rocks_iterator_free, .iterator_next = rocks_iterator_next,                    \
     .iterator_seek = rocks_iterator_seek, .write = rocks_write, .load = rocks_load,                \
     .range_drop = rocks_range_drop, .range_size = rocks_range_size, .backup = rocks_backup,        \
-    .statistics = rocks_statistics, .upkeep = rocks_upkeep
+    .statistics = rocks_statistics, .upkeep = rocks_upkeep, .group_find = rocks_group_find,        \
+    .group_offer = rocks_group_offer
 
 const struct engine_driver engine_driver_rocksdb = {
     .scheme = "rocksdb",

@@ -75,9 +75,10 @@ static bool values_read(struct walking *w, struct slice bytes, struct document_v
                         struct error *err)
 {
     const struct index_definition *index = w->entries->index;
+    struct arena *arena = w->entries->arena ? w->entries->arena : w->arena;
 
     for (size_t i = 0; i < index->part_count; i++)
-        if (!document_key_read(index->order, &bytes, w->arena, &values[i], err))
+        if (!document_key_read(index->order, &bytes, arena, &values[i], err))
             return false;
     return true;
 }
@@ -147,6 +148,7 @@ static bool span_walk(struct walking *w, size_t number, struct error *err)
                                    .value_count = entries->index->part_count,
                                    .order = entries->index->order,
                                    .values_alone = true,
+                                   .grouped = entries->grouped,
                                    .ranges = entries->ranges,
                                    .range_count = entries->range_count};
     bool fine;

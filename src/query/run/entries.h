@@ -20,7 +20,7 @@ struct query_entries_place {
 };
 
 struct query_entry {
-    const struct document_value *values; /* one for each part of the index; good during the call */
+    const struct document_value *values; /* one for each part of the index */
     struct slice document;               /* data not NULL: a value was cut, and this is the item */
     size_t span;
     uint64_t number;
@@ -30,6 +30,8 @@ struct query_entries {
     const struct index_definition *index;
     const struct cursor_range *ranges; /* of values, behind the prefix: ascending, apart */
     size_t range_count;
+    bool grouped;                     /* each range is of one first value (cursor.h) */
+    struct arena *arena;              /* of values; NULL: they are good during the call */
     struct query_entries_place place; /* in and out */
     bool ended;                       /* out */
     bool (*take)(void *self, const struct query_entry *entry, struct error *err);

@@ -1,6 +1,8 @@
 #include "item/cursor.h"
 
+#include "base/random.h"
 #include "document/order.h"
+#include "engine/upkeep.h"
 #include "index/policy.h"
 #include "item/operation.h"
 #include "partition/strategy.h"
@@ -385,6 +387,181 @@ static void logical_partitions_have_counts_of_their_own(void **state)
     assert_int_equal(items, 0);
 }
 
+/* --- Groups ---------------------------------------------------------------------------------- */
+
+enum { TEXTS = 6, ROUNDS = 60, LARGE = 400 };
+
+static void text_append(struct buf *buf, const char *text)
+{
+    struct document_value value = document_string(slice_of_text(text));
+
+    document_key_append_cut(DOCUMENT_ORDER_SQL, &value, INDEX_VALUE_MAX, buf);
+}
+
+/* Entries that begin with v and, unless it is NULL, w. */
+static struct cursor_range range_of(struct fixture *f, const char *v, const char *w)
+{
+    CLEANUP(buf_done) struct buf buf;
+    struct slice min;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    text_append(&buf, v);
+    if (w)
+        text_append(&buf, w);
+    min = arena_copy(f->arena, buf_slice(&buf));
+    return (struct cursor_range){min, cursor_prefix_end(f->arena, min)};
+}
+
+static int range_order(const void *a, const void *b)
+{
+    return slice_compare(((const struct cursor_range *)a)->min,
+                         ((const struct cursor_range *)b)->min);
+}
+
+/* All that a cursor gives, as text; in between it goes on behind a hit. */
+static struct slice walk_all(struct fixture *f, const struct view *view,
+                             struct cursor_request *request, bool grouped, size_t again_at)
+{
+    CLEANUP(cursor_free) struct cursor *cursor = NULL;
+    CLEANUP(buf_done) struct buf buf;
+    struct cursor_hit hit;
+    struct error err;
+    bool more = true;
+
+    buf_init(&buf, BUF_DEFAULT_MAX);
+    request->grouped = grouped;
+    assert_ok(cursor_open(view, request, &cursor, &err), &err);
+    for (size_t i = 0; more; i++) {
+        if (i && i == again_at) {
+            struct slice value = arena_copy(f->arena, hit.value);
+            struct slice routing = arena_copy(f->arena, hit.routing);
+
+            assert_ok(cursor_seek_behind(cursor, value, routing, hit.number, &err), &err);
+        }
+        assert_ok(cursor_next(cursor, &hit, &more, &err), &err);
+        if (!more)
+            break;
+        buf_append_slice(&buf, hit.value);
+        buf_append_slice(&buf, hit.routing);
+        buf_append_slice(&buf, hit.key);
+        buf_append_be64(&buf, hit.number);
+    }
+    return arena_copy(f->arena, buf_slice(&buf));
+}
+
+static const char *const texts[TEXTS] = {"v0", "v1", "v10", "v1\xC3\xBC", "", "w\xED\x9F\xBF"};
+
+static void write_some(struct fixture *f, struct random *random, const char *long_text)
+{
+    for (uint64_t count = random_below(random, 4); count > 0; count--) {
+        uint64_t v = random_below(random, TEXTS + 2);
+        char json[1024];
+
+        if (v == TEXTS + 1)
+            snprintf(json, sizeof json, "{\"id\":\"%02d\",\"pk\":\"p\",\"v\":%d}",
+                     (int)random_below(random, 40), (int)random_below(random, 3));
+        else
+            snprintf(json, sizeof json,
+                     "{\"id\":\"%02d\",\"pk\":\"p%d\",\"v\":\"%s\",\"w\":\"w%d\"}",
+                     (int)random_below(random, 40), (int)random_below(random, 3),
+                     v == TEXTS ? long_text : texts[v], (int)random_below(random, 3));
+        put(f, json);
+    }
+}
+
+static void assert_alike(struct fixture *f, struct random *random, const struct view *view,
+                         const struct index_definition *index, const char *long_text)
+{
+    static const char *const seconds[] = {NULL, "w0", "w1", "w2"};
+    struct cursor_range ranges[2 * (TEXTS + 1)];
+    struct partition_key key = test_space_key(&f->test, "[\"p1\"]");
+    struct cursor_request request = {.kind = CURSOR_INDEX,
+                                     .path = index->prefix,
+                                     .value_count = index->part_count,
+                                     .order = index->order,
+                                     .values_alone = true,
+                                     .ranges = ranges};
+    size_t again_at = random_below(random, 6);
+
+    for (size_t i = 0; i <= TEXTS; i++) {
+        uint64_t second = random_below(random, 4);
+
+        if (random_below(random, 3) == 0)
+            continue;
+        ranges[request.range_count++] =
+            range_of(f, i == TEXTS ? long_text : texts[i], seconds[second]);
+        if (second == 1)
+            ranges[request.range_count++] = range_of(f, i == TEXTS ? long_text : texts[i], "w2");
+    }
+    if (!request.range_count)
+        return;
+    qsort(ranges, request.range_count, sizeof *ranges, range_order);
+    if (random_below(random, 2))
+        request.logical = item_logical(&f->test.definition.key, &key, f->arena);
+    assert_slice_equal(walk_all(f, view, &request, true, again_at),
+                       walk_all(f, view, &request, false, 0));
+}
+
+/* By groups a cursor gives what it gives by walking: of views before and behind writes, read in any
+ * order. */
+static void groups_give_what_a_walk_gives(void **state)
+{
+    struct fixture *f = *state;
+    char long_text[INDEX_VALUE_MAX + 20];
+    struct view old = {0};
+    struct random random;
+    struct engine *engine;
+    struct engine_upkeep upkeep;
+    const struct index_definition *index;
+    struct error err;
+    size_t count;
+
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    test_space_done(&f->test);
+    assert_ok(engine_open(SLICE("memory:"), &(struct engine_options){.group = cursor_group},
+                          &engine, &err),
+              &err);
+    test_space_init(
+        &f->test, engine,
+        &(struct test_space_options){
+            .indexes = {"{\"name\":\"v\",\"key\":[{\"path\":\"/v\"},{\"path\":\"/w\"}]}"}});
+    index = index_policy_besides(f->test.definition.policy, &count)[0];
+    assert_int_equal(count, 1);
+    random_seed(&random, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        write_some(f, &random, long_text);
+        if (random_below(&random, 3) == 0) {
+            view_done(&old);
+            old = f->view;
+            f->view = (struct view){0};
+        }
+        view_done(&f->view);
+        look(f);
+        for (int looks = 0; looks < 3; looks++) {
+            assert_alike(f, &random, &f->view, index, long_text);
+            if (old.snapshot)
+                assert_alike(f, &random, &old, index, long_text);
+        }
+    }
+    assert_true(engine_upkeep(engine, &upkeep));
+    assert_true(upkeep.recall_hits > ROUNDS);
+
+    /* one that is too large to be kept */
+    for (int i = 0; i < LARGE; i++) {
+        char json[128];
+
+        snprintf(json, sizeof json, "{\"id\":\"l%d\",\"pk\":\"p1\",\"v\":\"v1\",\"w\":\"w%d\"}", i,
+                 i % 3);
+        put(f, json);
+    }
+    view_done(&f->view);
+    look(f);
+    for (int looks = 0; looks < 10; looks++)
+        assert_alike(f, &random, &f->view, index, long_text);
+    view_done(&old);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +581,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_view_sees_one_moment, setup, teardown),
         cmocka_unit_test_setup_teardown(logical_partitions_have_counts_of_their_own, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(groups_give_what_a_walk_gives, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -348,7 +348,7 @@ static bool entry_take(void *self, const struct query_entry *entry, struct error
         if (!source_matches(e, &e->sources[at - 1], &row, query->in))
             continue;
         if (!kept)
-            kept = gremlin_walk_keep(&row, query->rows_arena);
+            kept = gremlin_walk_keep(&row, entry->document.data != NULL, query->rows_arena);
         row_keep(query, (struct row){.edge = kept,
                                      .source = at - 1,
                                      .at = query_place(query) + ((uint64_t)entry->span << 40) +
@@ -364,7 +364,8 @@ static void walk_build(struct query *query, enum gremlin_walk walk,
     const struct expand *e = query->expand;
 
     query->walk = walk;
-    query->entries = (struct query_entries){.index = index, .take = entry_take, .self = query};
+    query->entries =
+        (struct query_entries){.index = index, .grouped = true, .take = entry_take, .self = query};
     query->entries.ranges = gremlin_walk_ranges(ids, id_count, e->labels, e->label_count,
                                                 query->arena, &query->entries.range_count);
 }
@@ -544,8 +545,10 @@ static void query_page(void *context, size_t number)
                                               .arena = arena,
                                               .row = row_take,
                                               .self = query};
-    if (query->entries.index)
+    if (query->entries.index) {
+        query->entries.arena = query->rows_arena;
         query->reading.entries = &query->entries;
+    }
     query->fine = gremlin_reading_run(query->expand->found.graph, &query->reading, &query->err);
     arena_free(query->page_arena);
     query->page_arena = arena;

@@ -82,7 +82,6 @@ bool gremlin_graph_new(const struct gremlin_graph_options *options,
                        struct gremlin_graph **ret_graph, struct error *err)
 {
     CLEANUP(gremlin_graph_free) struct gremlin_graph *graph = MEMORY_NEW(struct gremlin_graph);
-    uint64_t seed;
 
     graph->options = *options;
     (void)container_ref(options->container);
@@ -94,8 +93,6 @@ bool gremlin_graph_new(const struct gremlin_graph_options *options,
     graph->reads_moment = options->one_moment;
     graph->link = gremlin_heap_alloc(options->heap, sizeof *graph->link);
     graph->link->graph = graph;
-    random_secret(&seed, sizeof seed);
-    random_seed(&graph->ids, seed);
     if (!graph->options.limits.page_rows)
         graph->options.limits.page_rows = PAGE_ROWS;
     if (!graph->options.limits.page_bytes)

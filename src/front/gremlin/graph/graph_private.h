@@ -80,7 +80,8 @@ struct gremlin_graph {
     size_t written_count, written_size;
     size_t held; /* on the account's meter */
 
-    struct random ids; /* of elements and properties that are given none */
+    struct random ids; /* of elements and properties that are given none; of those who write */
+    bool ids_begun;
     struct gremlin_graph_figures figures;
 };
 

@@ -343,7 +343,7 @@ static void value_keep(struct document_value *value, struct arena *arena)
         value->text = arena_copy(arena, value->text);
 }
 
-const struct gremlin_edge_row *gremlin_walk_keep(const struct gremlin_edge_row *row,
+const struct gremlin_edge_row *gremlin_walk_keep(const struct gremlin_edge_row *row, bool copies,
                                                  struct arena *arena)
 {
     struct gremlin_edge_row *kept = ARENA_NEW(arena, struct gremlin_edge_row);
@@ -352,6 +352,8 @@ const struct gremlin_edge_row *gremlin_walk_keep(const struct gremlin_edge_row *
 
     *kept = *row;
     kept->head.label = SLICE_NONE;
+    if (!copies)
+        return kept;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (texts[i]->data)
             *texts[i] = arena_copy(arena, *texts[i]);

@@ -49,6 +49,6 @@ bool gremlin_walk_row(const struct gremlin_graph *graph, enum gremlin_walk walk,
                       const struct query_entry *entry, struct gremlin_edge_row *ret_row,
                       struct slice *ret_label);
 
-/* Keeps the row beyond the entry. */
-const struct gremlin_edge_row *gremlin_walk_keep(const struct gremlin_edge_row *row,
+/* Keeps the row beyond the entry. copies: its values as well, which are in no arena that stays. */
+const struct gremlin_edge_row *gremlin_walk_keep(const struct gremlin_edge_row *row, bool copies,
                                                  struct arena *arena);

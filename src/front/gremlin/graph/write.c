@@ -16,13 +16,27 @@ static bool exists(struct error *err)
     return false;
 }
 
+/* Most graphs are only read: what ids follow from is asked of the system by the first that writes.
+ */
+static struct random *ids_of(struct gremlin_graph *graph)
+{
+    uint64_t seed;
+
+    if (!graph->ids_begun) {
+        random_secret(&seed, sizeof seed);
+        random_seed(&graph->ids, seed);
+        graph->ids_begun = true;
+    }
+    return &graph->ids;
+}
+
 static bool id_make(struct gremlin_graph *graph, const struct gremlin_value *given,
                     struct arena *arena, struct slice *ret_id, struct error *err)
 {
     char text[RANDOM_UUID_SIZE];
 
     if (gremlin_is_null(*given)) {
-        *ret_id = arena_copy(arena, gremlin_change_id(&graph->ids, text));
+        *ret_id = arena_copy(arena, gremlin_change_id(ids_of(graph), text));
         return true;
     }
     if (!gremlin_stored_id(given, arena, ret_id))
@@ -38,7 +52,7 @@ static bool id_make(struct gremlin_graph *graph, const struct gremlin_value *giv
 
 static struct gremlin_change change_of(struct gremlin_graph *graph, struct arena *arena)
 {
-    return (struct gremlin_change){gremlin_graph_names(graph), &graph->ids, arena};
+    return (struct gremlin_change){gremlin_graph_names(graph), ids_of(graph), arena};
 }
 
 static bool key_missing(struct error *err)

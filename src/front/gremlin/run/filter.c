@@ -589,7 +589,7 @@ static bool coin_one(struct gremlin_run *run, struct gremlin_step *step,
                      struct gremlin_walker *traverser UNUSED, bool *ret_keep,
                      struct error *err UNUSED)
 {
-    double thrown = (double)(random_next(&run->random) >> 11) / 9007199254740992.0;
+    double thrown = (double)(random_next(gremlin_run_random(run)) >> 11) / 9007199254740992.0;
 
     *ret_keep = thrown < ((struct coin *)step)->chance;
     return true;

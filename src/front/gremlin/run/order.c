@@ -40,7 +40,7 @@ static bool keys_fill(struct gremlin_run *run, struct gremlin_step *step,
         keys[i] = GREMLIN_NOTHING;
     for (size_t i = 0; i < count && *ret_found; i++) {
         if (step->by_count && step->by[i].order == ORDER_SHUFFLE) {
-            keys[i] = gremlin_long((int64_t)random_next(&run->random));
+            keys[i] = gremlin_long((int64_t)random_next(gremlin_run_random(run)));
             continue;
         }
         if (!gremlin_by_apply_value(run, gremlin_step_by(step, i), traverser, object, &keys[i],

@@ -304,7 +304,7 @@ bool compile_tail(struct gremlin_compiler *compiler, struct gremlin_raw *raw, st
 
 static double chance_below(struct gremlin_run *run, double limit)
 {
-    return (double)(random_next(&run->random) >> 11) / 9007199254740992.0 * limit;
+    return (double)(random_next(gremlin_run_random(run)) >> 11) / 9007199254740992.0 * limit;
 }
 
 static bool weight_of(struct gremlin_run *run, struct gremlin_step *step,
@@ -420,7 +420,7 @@ static bool sample_local_one(struct gremlin_run *run, struct gremlin_step *step,
     for (size_t i = 0; i < gremlin_list(items)->count; i++, left--) {
         struct gremlin_value item = gremlin_list(items)->items[i];
 
-        if (!count || random_below(&run->random, left) >= count)
+        if (!count || random_below(gremlin_run_random(run), left) >= count)
             continue;
         count--;
         if (map)

@@ -15,7 +15,6 @@ static void run_init(struct gremlin_run *run, const struct gremlin_run_options *
 {
     struct query_limits limits = {.work_max = options->limits.work_max,
                                   .deadline_ms = options->limits.deadline_ms};
-    uint64_t seed = options->seed;
 
     run->arena = arena_new();
     run->scratch = arena_new();
@@ -26,9 +25,26 @@ static void run_init(struct gremlin_run *run, const struct gremlin_run_options *
     gremlin_graph_packing(run->graph, &run->packing);
     run->v38 = options->version >= GREMLIN_VERSION_3_8;
     run->bulks = true;
-    if (!seed)
-        random_secret(&seed, sizeof seed);
+    if (options->seed)
+        gremlin_run_seed(run, options->seed);
+}
+
+void gremlin_run_seed(struct gremlin_run *run, uint64_t seed)
+{
     random_seed(&run->random, seed);
+    run->seeded = true;
+}
+
+/* Asked for by few runs, and a call of the system. */
+struct random *gremlin_run_random(struct gremlin_run *run)
+{
+    uint64_t seed;
+
+    if (!run->seeded) {
+        random_secret(&seed, sizeof seed);
+        gremlin_run_seed(run, seed);
+    }
+    return &run->random;
 }
 
 static void run_done(struct gremlin_run *run)

@@ -180,8 +180,13 @@ struct gremlin_run {
     struct gremlin_step *steps; /* all of them */
     struct gremlin_part *root;
     uint64_t operators;
-    struct random random;
+    struct random random; /* gremlin_run_random */
+    bool seeded;
 };
+
+/* What chance is taken from; seed: from now on as this number says. */
+struct random *gremlin_run_random(struct gremlin_run *run);
+void gremlin_run_seed(struct gremlin_run *run, uint64_t seed);
 
 #define FAIL(err, ...) error_set(err, ERROR_GREMLIN_RUN, __VA_ARGS__)
 #define REFUSE(err, ...) error_set(err, ERROR_GREMLIN_COMPILE, __VA_ARGS__)

@@ -245,7 +245,7 @@ static bool seed(struct gremlin_compiler *compiler, struct gremlin_value configu
 
     if (!given || !gremlin_is_number(*given) || !gremlin_number_long(*given, &number))
         return REFUSE(err, "SeedStrategy needs a seed");
-    random_seed(&compiler->run->random, (uint64_t)number);
+    gremlin_run_seed(compiler->run, (uint64_t)number);
     return true;
 }
 

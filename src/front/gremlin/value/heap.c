@@ -43,6 +43,23 @@ struct gremlin_large {
     struct gremlin_large *next, *before;
 };
 
+/* What values are hashed with must not be guessed, but is not shown to anybody either: a secret of
+ * the thread and what follows from it will do, where asking the system is a call for each request.
+ */
+static uint64_t hash_seed(void)
+{
+    static _Thread_local struct random sequence;
+    static _Thread_local bool begun;
+    uint64_t secret;
+
+    if (!begun) {
+        random_secret(&secret, sizeof secret);
+        random_seed(&sequence, secret);
+        begun = true;
+    }
+    return random_next(&sequence);
+}
+
 struct gremlin_heap *gremlin_heap_new(const struct gremlin_heap_options *options)
 {
     struct gremlin_heap *heap = MEMORY_NEW(struct gremlin_heap);
@@ -51,7 +68,7 @@ struct gremlin_heap *gremlin_heap_new(const struct gremlin_heap_options *options
     heap->meter = options->meter;
     heap->shared = options->shared;
     heap->block_size = BLOCK_FIRST;
-    random_secret(&heap->seed, sizeof heap->seed);
+    heap->seed = hash_seed();
     return heap;
 }
 

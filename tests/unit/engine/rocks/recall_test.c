@@ -14,7 +14,7 @@ static int setup(void **state)
 {
     struct fixture *fixture = MEMORY_NEW(struct fixture);
 
-    fixture->recall = rocks_recall_new(BYTES, "d");
+    fixture->recall = rocks_recall_new(BYTES, "d", NULL);
     fixture->arena = arena_new();
     *state = fixture;
     return 0;
@@ -294,7 +294,7 @@ static void values_that_are_too_long_are_not_kept(void **state)
 
 static void with_no_memory_nothing_is_kept(void **state UNUSED)
 {
-    struct fixture none = {.recall = rocks_recall_new(0, NULL), .arena = arena_new()};
+    struct fixture none = {.recall = rocks_recall_new(0, NULL, NULL), .arena = arena_new()};
 
     read_value(&none, 1, "da", SLICE("1"));
     assert_false(has(&none, 1, "da"));
@@ -303,6 +303,63 @@ static void with_no_memory_nothing_is_kept(void **state UNUSED)
     rocks_recall_change_end(none.recall);
     rocks_recall_free(none.recall);
     arena_free(none.arena);
+}
+
+/* Keys that begin with i are in the group of their first three bytes. */
+static size_t group_of(struct slice key)
+{
+    return key.len >= 3 && key.data[0] == 'i' ? 3 : 0;
+}
+
+static void what_is_kept_of_a_group_goes_with_a_write_of_any_of_its_keys(void **state)
+{
+    struct fixture *fixture = *state;
+    struct engine_op inside = put("iaa42", "new"), outside = put("iab42", "new");
+    struct engine_section section = section_of(&inside);
+    struct rocks_recall_seen seen;
+    struct slice value;
+
+    rocks_recall_free(fixture->recall);
+    fixture->recall = rocks_recall_new(BYTES, "d", group_of);
+    read_value(fixture, 1, "iaa", SLICE("all of it"));
+    read_value(fixture, 1, "iaa4", SLICE("no name of a group"));
+    assert_false(has(fixture, 1, "iaa4"));
+    assert_false(has(fixture, 2, "iaa"));
+    write_op(fixture, outside, true);
+    write_op(fixture, put("d", "new"), true);
+    assert_value(fixture, "iaa", "all of it");
+
+    rocks_recall_write_begin(fixture->recall, &section, 1);
+    assert_false(look(fixture, 1, "iaa", &value, &seen));
+    rocks_recall_keep(fixture->recall, 1, SLICE("iaa"), SLICE("before"), &seen);
+    rocks_recall_write_end(fixture->recall, &section, 1, true);
+    assert_false(look(fixture, 1, "iaa", &value, &seen));
+
+    /* what was read before a write is not kept behind it */
+    write_op(fixture, (struct engine_op){.kind = ENGINE_DELETE, .key = SLICE("iaa7")}, true);
+    rocks_recall_keep(fixture->recall, 1, SLICE("iaa"), SLICE("before"), &seen);
+    assert_false(has(fixture, 1, "iaa"));
+    read_value(fixture, 1, "iaa", SLICE("behind"));
+    assert_value(fixture, "iaa", "behind");
+}
+
+static void a_snapshot_finds_of_a_group_only_what_it_shows(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rocks_recall_seen early, late;
+    uint64_t before, after;
+
+    rocks_recall_free(fixture->recall);
+    fixture->recall = rocks_recall_new(BYTES, "d", group_of);
+    before = rocks_recall_moment(fixture->recall);
+    write_op(fixture, put("iaa1", "new"), true);
+    after = rocks_recall_moment(fixture->recall);
+    assert_null(seen_at(fixture, "iaa", before, &early));
+    rocks_recall_keep(fixture->recall, 1, SLICE("iaa"), SLICE("old"), &early);
+    assert_null(seen_at(fixture, "iaa", after, &late));
+    rocks_recall_keep(fixture->recall, 1, SLICE("iaa"), SLICE("new"), &late);
+    assert_string_equal(seen_at(fixture, "iaa", after, &late), "new");
+    assert_null(seen_at(fixture, "iaa", before, &early));
 }
 
 #define CLAIM(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -323,6 +380,8 @@ int main(void)
         CLAIM(a_partition_that_wants_all_leaves_others_their_share),
         CLAIM(values_that_are_too_long_are_not_kept),
         CLAIM(with_no_memory_nothing_is_kept),
+        CLAIM(what_is_kept_of_a_group_goes_with_a_write_of_any_of_its_keys),
+        CLAIM(a_snapshot_finds_of_a_group_only_what_it_shows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
