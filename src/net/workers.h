@@ -4,9 +4,10 @@
  * over which work is refused at once rather than late.
  *
  * Work has an owner. Owners take turns, an owner's containers do among themselves, and no owner has
- * all threads or fills the queue: three quarters of either, an eighth before its account is made. Only so many threads of one owner may
- * compute at a time; work that runs long stops now and then (net_workers_breathe) until it is its
- * turn again. Where nobody else has asked of late that is as many as there are cores. */
+ * all threads or fills the queue: three quarters of either, an eighth before its account is made.
+ * Only so many threads of one owner may compute at a time; work that runs long stops now and then
+ * (net_workers_breathe) until it is its turn again. Where nobody else has asked of late that is as
+ * many as there are cores. */
 #pragma once
 
 #include "net/loop.h"
