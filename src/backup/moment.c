@@ -3,6 +3,7 @@
 #include "backup/moment.h"
 
 #include "base/bytes.h"
+#include "catalogue/agreements.h"
 #include "catalogue/node.h"
 #include "engine/keep.h"
 #include "partition/layout.h"
@@ -160,10 +161,16 @@ bool backup_moment_take(struct catalogue *catalogue, struct backup_moment **ret_
                         struct error *err)
 {
     CLEANUP(backup_moment_free) struct backup_moment *moment = moment_new();
+    struct agreements *agreements = catalogue_agreements(catalogue);
     struct taking taking = {moment, catalogue};
+    bool taken;
 
-    if (!catalogue_hold_new(catalogue, nodes_take, &taking, &moment->hold, err) ||
-        !moment_finish(moment, err))
+    /* Snapshots of nodes are of different moments: a transaction over several is in all or none. */
+    if (!agreements_pause(agreements, err))
+        return false;
+    taken = catalogue_hold_new(catalogue, nodes_take, &taking, &moment->hold, err);
+    agreements_resume(agreements);
+    if (!taken || !moment_finish(moment, err))
         return false;
     *ret_moment = TAKE(moment);
     return true;

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "document/bson.h"
+#include "item/agreement_record.h"
 #include "partition/history.h"
 #include "partition/layout.h"
 
@@ -53,6 +54,22 @@ static void record_check(struct verify *verify, const struct engine_entry *entry
             verify->total[1]++;
         }
     }
+}
+
+/* A transaction over several nodes that is under way, or waits for a node. */
+static void promise_check(struct verify *verify, const struct engine_entry *entry)
+{
+    CLEANUP(pledge_free) struct pledge *pledge = NULL;
+    struct agreement_decision decision;
+    struct pledge_id id;
+    struct error err;
+    bool whole = entry->key.len > 1 && entry->key.data[1] == PLEDGE_DECISION
+                     ? pledge_key_decode(entry->key, &id, &err) &&
+                           agreement_decision_decode(entry->value, &decision, &err)
+                     : pledge_decode(entry->key, entry->value, &pledge, &err);
+
+    if (!whole)
+        verify_tell(verify, VERIFY_WRONG, entry->key, "%s", err.message);
 }
 
 static void counter_read(struct verify *verify, const struct engine_entry *entry)
@@ -105,6 +122,8 @@ bool verify_history_step(struct verify *verify, size_t entries_max, size_t *look
             counter_read(verify, &entry); /* before the records */
         else if (entry.key.data[0] == PARTITION_FAMILY_HISTORY)
             record_check(verify, &entry);
+        else if (entry.key.data[0] == PARTITION_FAMILY_PLEDGE)
+            promise_check(verify, &entry);
         else if (entry.key.data[0] != PARTITION_FAMILY_META)
             verify_tell(verify, VERIFY_SURPLUS, entry.key, "no entry has a key of this kind");
     }

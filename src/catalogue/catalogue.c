@@ -109,6 +109,7 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     catalogue->history = options->history;
     catalogue->gone_context = options->gone_context;
     catalogue->root = catalogue_state_new(STATE_ROOT, SLICE(""), 0);
+    catalogue->agreements = catalogue_agreements_new(catalogue, options->cluster);
     for (size_t i = 0; i < STATE_LOCKS; i++)
         mutex_init(&catalogue->state_locks[i].mutex);
     mutex_init(&catalogue->published_lock);
@@ -137,6 +138,8 @@ bool catalogue_open(const struct catalogue_options *options, struct catalogue **
         return error_prefix(err, "catalogue");
     catalogue_purge_start(catalogue, options->purge_by_hand);
     catalogue_withheld_recover(catalogue);
+    if (!agreements_recover(catalogue->agreements, err))
+        return error_prefix(err, "transactions over several nodes");
     *ret_catalogue = TAKE(catalogue);
     return true;
 }
@@ -145,6 +148,7 @@ void catalogue_close(struct catalogue *catalogue)
 {
     if (!catalogue)
         return;
+    agreements_free(catalogue->agreements);
     catalogue_purge_stop(catalogue);
     catalogue_promotions_stale_free(catalogue);
     catalogue_state_unref(catalogue->root);

@@ -9,6 +9,7 @@
 #include "catalogue/children_private.h"
 #include "catalogue/node.h"
 #include "definition/promotion.h"
+#include "item/agreements.h"
 #include "partition/history.h"
 #include "partition/layout.h"
 
@@ -263,7 +264,8 @@ struct catalogue {
     struct log *log;
     void (*partition_gone)(void *context, uint32_t partition); /* or NULL */
     void *gone_context;
-    bool history; /* changes of collections are told */
+    bool history;                  /* changes of collections are told */
+    struct agreements *agreements; /* owned: transactions over several nodes */
 
     struct catalogue_state_lock
         state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
@@ -318,6 +320,9 @@ void catalogue_publish(struct catalogue *catalogue, struct catalogue_state *root
 /* --- Changes (change.c) ---------------------------------------------------------------------- */
 
 enum { CHANGE_OPS_MAX = 8 };
+
+/* agreements.c */
+struct agreements *catalogue_agreements_new(struct catalogue *catalogue, struct cluster *cluster);
 
 /* A change that is told in the history of the root. */
 struct catalogue_telling {

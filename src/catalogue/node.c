@@ -318,7 +318,8 @@ bool catalogue_node_rejoin(struct catalogue *catalogue, uint32_t number, struct 
 {
     bool passed_over = false;
 
-    if (!cluster_rejoin(catalogue->cluster, number, err))
+    if (!cluster_rejoin(catalogue->cluster, number, err) ||
+        !agreements_join(catalogue->agreements, cluster_find(catalogue->cluster, number), err))
         return false;
     WITH_LOCK (&catalogue->change_lock) {
         passed_over = catalogue->away >> number & 1;
@@ -567,7 +568,9 @@ bool catalogue_node_remove(struct catalogue *catalogue, struct slice name,
         return error_set(err, ERROR_FORBIDDEN,
                          "node \"%s\" is the root: it keeps the catalogue and cannot be removed",
                          row->name);
-    if (!unused_check(&change, row, node, err) || !history_lost(catalogue, node, err))
+    if (!unused_check(&change, row, node, err) ||
+        !agreements_spare(catalogue->agreements, number, err) ||
+        !history_lost(catalogue, node, err))
         return false;
     *row = table->list[--table->count];
     memset(&table->list[table->count], 0, sizeof table->list[0]);

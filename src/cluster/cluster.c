@@ -107,7 +107,8 @@ static bool node_join(struct cluster *cluster, struct commit *commit, struct eng
                       struct error *err)
 {
     return engine_cluster_join(engine, cluster->id, err) && loss_accept(commit, engine, err) &&
-           history_join(engine, cluster->times, err) && partitions_open(commit, engine, err);
+           history_join(engine, cluster->times, err) && partitions_open(commit, engine, err) &&
+           commit_pledges_load(commit, err);
 }
 
 bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *engine,

@@ -40,8 +40,9 @@ struct node_info {
  * cluster by name instead of taking what they find for damage.
  *
  * 1  the first
- * 2  histories for change streams, records of retryable writes, counters of arrays */
-enum { NODE_TABLE_FORMAT = 2 };
+ * 2  histories for change streams, records of retryable writes, counters of arrays
+ * 3  promises and decisions of transactions over several nodes */
+enum { NODE_TABLE_FORMAT = 3 };
 
 struct node_table {
     uint32_t format; /* as it was read, or NODE_TABLE_FORMAT; 0: there was none */

@@ -57,7 +57,7 @@ bool view_open(const struct item_scope *scope, struct view *ret_view, struct err
     struct view view = view_of(scope, NULL);
 
     assert(scope->partition > 0);
-    if (!engine_snapshot_new(scope->engine, &view.snapshot, err))
+    if (!item_scope_snapshot(scope, &view.snapshot, err))
         return false;
     *ret_view = view;
     return true;
@@ -69,14 +69,36 @@ void view_done(struct view *view)
     view->snapshot = NULL;
 }
 
+static bool one_get(const struct view *view, struct slice key, enum engine_reach reach,
+                    struct arena *arena, struct engine_value *ret_value, struct error *err)
+{
+    const struct item_scope *scope = &view->scope;
+
+    return view->snapshot ? engine_get(scope->engine, view->snapshot, scope->partition, key, reach,
+                                       arena, ret_value, err)
+                          : item_scope_get(scope, key, reach, arena, ret_value, err);
+}
+
+static bool many_get(const struct view *view, const struct slice *keys, size_t count,
+                     enum engine_reach reach, struct arena *arena, struct engine_value *ret_values,
+                     struct error *err)
+{
+    const struct item_scope *scope = &view->scope;
+
+    assert(view->snapshot || reach == ENGINE_READ_ANY); /* loops have a snapshot, or read one */
+    return (view->snapshot || item_scope_await(scope, PLEDGE_BEFORE_READING, err)) &&
+           engine_multi_get(scope->engine, view->snapshot, scope->partition, keys, count, reach,
+                            arena, ret_values, err) &&
+           (view->snapshot || item_scope_await(scope, PLEDGE_AFTER_READING, err));
+}
+
 /* One key as the view sees it. */
 static bool view_get(const struct view *view, struct slice key, struct arena *arena,
                      struct engine_value *ret_value, struct error *err)
 {
-    const struct item_scope *scope = &view->scope;
+    enum engine_reach reach = view->bound ? ENGINE_READ_CACHED : ENGINE_READ_ANY;
 
-    if (!engine_get(scope->engine, view->snapshot, scope->partition, key,
-                    view->bound ? ENGINE_READ_CACHED : ENGINE_READ_ANY, arena, ret_value, err))
+    if (!one_get(view, key, reach, arena, ret_value, err))
         return false;
     if (!view->bound)
         return true;
@@ -136,7 +158,6 @@ static bool fetched_check(const struct view *view, const struct engine_value *va
 bool view_fetch(const struct view *view, const struct slice *keys, size_t count,
                 struct arena *arena, struct item *ret_items, struct error *err)
 {
-    const struct item_scope *scope = &view->scope;
     struct slice *full = ARENA_ARRAY(arena, struct slice, count);
     struct engine_value *values = ARENA_ARRAY(arena, struct engine_value, count);
     enum engine_reach reach = view->bound ? ENGINE_READ_CACHED : ENGINE_READ_ANY;
@@ -145,10 +166,8 @@ bool view_fetch(const struct view *view, const struct slice *keys, size_t count,
         return view_bound_cold(err);
     for (size_t i = 0; i < count; i++)
         full[i] = item_family_key(arena, PARTITION_FAMILY_ITEM, keys[i]);
-    if (count == 1 ? !engine_get(scope->engine, view->snapshot, scope->partition, full[0], reach,
-                                 arena, values, err)
-                   : !engine_multi_get(scope->engine, view->snapshot, scope->partition, full, count,
-                                       reach, arena, values, err))
+    if (count == 1 ? !one_get(view, full[0], reach, arena, values, err)
+                   : !many_get(view, full, count, reach, arena, values, err))
         return false;
     if (!fetched_check(view, values, count, err))
         return false;

@@ -303,7 +303,7 @@ bool feed_read(const struct item_scope *scope, const struct feed_request *reques
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     struct reading reading = {.scope = scope, .request = request, .arena = arena};
 
-    if (!engine_snapshot_new(scope->engine, &snapshot, err))
+    if (!item_scope_snapshot(scope, &snapshot, err))
         return false;
     if (request->mode == FEED_ALL_VERSIONS &&
         !versions_are_kept(scope, snapshot, request, arena, err))

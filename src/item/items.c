@@ -156,8 +156,7 @@ bool items_read_number(const struct item_space *space, uint64_t number, struct a
         struct engine_value value;
         struct item item;
 
-        if (!engine_get(scope.engine, NULL, scope.partition, slice_of(key, sizeof key),
-                        ENGINE_READ_ANY, arena, &value, err))
+        if (!item_scope_get(&scope, slice_of(key, sizeof key), ENGINE_READ_ANY, arena, &value, err))
             return false;
         if (value.found != ENGINE_FOUND)
             continue;

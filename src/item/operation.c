@@ -58,13 +58,17 @@ static bool read_apply(struct item_operation *op, enum engine_reach reach, bool 
 {
     const struct item_route *route = &op->route;
     const struct item_space *space = route->space;
+    struct item_scope scope;
     struct engine_value value;
     struct item item;
 
     *ret_cold = false;
-    if (!item_space_admits(space, route->logical, err) ||
-        !engine_get(item_space_engine(space, route->span), NULL, route->span->id, route->stored,
-                    reach, op->arena, &value, err))
+    if (!item_space_admits(space, route->logical, err))
+        return false;
+    scope.engine = item_space_engine(space, route->span);
+    scope.commit = space->commit(space->nodes, route->span->node);
+    scope.partition = route->span->id;
+    if (!item_scope_get(&scope, route->stored, reach, op->arena, &value, err))
         return false;
     *ret_cold = value.found == ENGINE_COLD;
     if (*ret_cold)

@@ -94,8 +94,10 @@ static bool scan_by_key(const struct item_scope *scope, const struct item_scan_r
     struct engine_entry entry;
 
     range_after(&range, PARTITION_FAMILY_ITEM, request->after, request->backwards, g->arena);
-    if (!engine_iterator_new(scope->engine, NULL, scope->partition, range, request->backwards,
-                             ENGINE_READ_ANY, &iterator, err))
+    if (!item_scope_await(scope, PLEDGE_BEFORE_READING, err) ||
+        !engine_iterator_new(scope->engine, NULL, scope->partition, range, request->backwards,
+                             ENGINE_READ_ANY, &iterator, err) ||
+        !item_scope_await(scope, PLEDGE_AFTER_READING, err))
         return false;
     for (;;) {
         struct item item;

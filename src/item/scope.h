@@ -54,3 +54,24 @@ NODISCARD bool item_scope_admits(const struct item_scope *scope, struct slice lo
  * ERROR_PAUSED, ERROR_WRITES_PAUSED, ERROR_VIEW_READ_ONLY. */
 NODISCARD bool item_scope_admits_write(const struct item_scope *scope, struct slice logical,
                                        struct error *err);
+
+/* --- Reading, beside transactions over several nodes (partition/pledge.h) --------------------- */
+
+/* What a reader shows must not be older than what was shown of such a transaction elsewhere. So it
+ * waits before it reads, and for decisions that were written meanwhile behind it; while there are
+ * none, both are one load. ERROR_PLEDGED: in vain. */
+NODISCARD static inline bool item_scope_await(const struct item_scope *scope,
+                                              enum pledge_moment moment, struct error *err)
+{
+    return pledges_await(commit_pledges(scope->commit), pledge_bit(scope->partition), moment, err);
+}
+
+/* Reads one key as of now, for a client. Within ENGINE_READ_CACHED it is cold where it would have
+ * to wait. Of the scope, engine, committer and partition are looked at. */
+NODISCARD bool item_scope_get(const struct item_scope *scope, struct slice key,
+                              enum engine_reach reach, struct arena *arena,
+                              struct engine_value *ret_value, struct error *err);
+
+/* A snapshot to read this partition in. */
+NODISCARD bool item_scope_snapshot(const struct item_scope *scope,
+                                   struct engine_snapshot **ret_snapshot, struct error *err);

@@ -92,13 +92,33 @@ bool transaction_is_cold(const struct transaction *transaction)
     return transaction->is_cold;
 }
 
-bool transaction_open(const struct item_scope *scope, struct arena *arena,
-                      struct transaction **ret_transaction, struct error *err)
+bool transaction_open_settling(const struct item_scope *scope, struct arena *arena,
+                               struct transaction **ret_transaction, struct error *err)
 {
     CLEANUP(transaction_free) struct transaction *transaction = transaction_new(scope, arena);
 
     if (!engine_snapshot_new(engine_reader_behind(scope->engine), &transaction->snapshot, err))
         return false;
+    *ret_transaction = TAKE(transaction);
+    return true;
+}
+
+/* Windows of the partition it is opened for are waited for. Of others it is noted where some were
+ * open: the snapshot is of no use there. */
+bool transaction_open(const struct item_scope *scope, struct arena *arena,
+                      struct transaction **ret_transaction, struct error *err)
+{
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct pledges *pledges = commit_pledges(scope->commit);
+    uint64_t windows;
+
+    if (!pledges_await(pledges, pledge_bit(scope->partition), PLEDGE_BEFORE_READING, err))
+        return false;
+    windows = pledges_windows(pledges);
+    if (!transaction_open_settling(scope, arena, &transaction, err) ||
+        !pledges_await(pledges, pledge_bit(scope->partition), PLEDGE_AFTER_READING, err))
+        return false;
+    transaction->windows = (windows | pledges_windows(pledges)) & ~pledge_bit(scope->partition);
     *ret_transaction = TAKE(transaction);
     return true;
 }
@@ -128,6 +148,9 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
         scope->is_current && !scope->is_current(scope->nodes))
         return error_set(err, ERROR_FENCED,
                          "a partition has been split, merged or moved meanwhile");
+    if (transaction->windows & pledge_bit(scope->partition))
+        return error_set(err, ERROR_CONFLICT,
+                         "a transaction over several nodes was being applied to the partition");
     if (!item_scope_admits(scope, logical, err))
         return false;
     if (transaction->place && transaction->place->scope.partition == scope->partition &&
@@ -232,8 +255,10 @@ static bool seen_load(struct transaction *transaction, struct transaction_seen *
     struct engine_value value;
 
     assert(transaction->is_open && !seen->is_stored && !seen->is_written);
-    if (!engine_get(scope->engine, transaction->snapshot, scope->partition, key, transaction->reach,
-                    transaction->arena, &value, err))
+    if (!(transaction->snapshot
+              ? engine_get(scope->engine, transaction->snapshot, scope->partition, key,
+                           transaction->reach, transaction->arena, &value, err)
+              : item_scope_get(scope, key, transaction->reach, transaction->arena, &value, err)))
         return false;
     transaction->is_cold = value.found == ENGINE_COLD;
     if (transaction->is_cold)

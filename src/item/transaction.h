@@ -46,7 +46,9 @@ CLEANUP_FN(struct transaction *, transaction_free)
 
 /* Reads and writes that follow are on another logical partition, perhaps of another physical
  * partition or container. ERROR_NOT_SUPPORTED: it is on another node. ERROR_FENCED: the map has
- * been overtaken, so that what the snapshot holds of the two may be of different moments. */
+ * been overtaken, so that what the snapshot holds of the two may be of different moments.
+ * ERROR_CONFLICT: a transaction over several nodes (agreement.h) was not yet applied to all of that
+ * partition when the snapshot was taken; with another one it will be. */
 NODISCARD bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
                                  struct slice logical, struct error *err);
 

@@ -383,11 +383,12 @@ static void history_collect(struct transaction *transaction)
         total += count;
     }
     transaction->history = NULL;
-    if (!total)
+    if (!total && !transaction->agreed_op)
         return;
-    ops = ARENA_ARRAY(transaction->arena, struct engine_op, total);
-    told_encode(transaction, ops);
-    total = transaction->told_count;
+    ops = ARENA_ARRAY(transaction->arena, struct engine_op, total + 1);
+    if (total)
+        told_encode(transaction, ops);
+    total = total ? transaction->told_count : 0;
     for (size_t i = 0; i < transaction->part_count; i++) {
         const struct engine_op *part = write_set_history(transaction->sections[i].set, &count);
 
@@ -397,6 +398,8 @@ static void history_collect(struct transaction *transaction)
     }
     transaction->history = &transaction->parts[transaction->part_count];
     *transaction->history = history_part(ops, total, transaction->arena);
+    if (transaction->agreed_op) /* no record of the history: it is not among those counted */
+        ops[transaction->history->op_count++] = *transaction->agreed_op;
     transaction->sections[transaction->part_count++] = (struct transaction_section){0};
 }
 
@@ -405,7 +408,8 @@ static void history_stamp(struct transaction *transaction)
 {
     uint64_t time = transaction->history->stamp.time;
 
-    told_stamp(transaction, time, transaction->history->stamp.wall_ms);
+    if (transaction->told_ops)
+        told_stamp(transaction, time, transaction->history->stamp.wall_ms);
     for (size_t i = 0; i < transaction->part_count; i++) {
         const struct transaction_section *section = &transaction->sections[i];
 
@@ -617,24 +621,28 @@ static bool writes_are_admitted(const struct transaction *transaction, struct er
     return true;
 }
 
-static bool commit_prepare(struct transaction *transaction, struct error *err)
+bool transaction_prepare(struct transaction *transaction, struct error *err)
 {
+    bool relies;
+
     assert(transaction->is_open); /* committed once */
     if (!writes_are_admitted(transaction, err) || !sections_build(transaction, err) ||
         !work_count(transaction, err) || !placed_collect(transaction, err))
         return false;
     history_collect(transaction);
-    for (size_t i = 0; transaction->part_count && i < transaction->seen_count; i++)
-        if (transaction->seen[i]->is_relied)
+    relies = transaction->part_count || transaction->agreed;
+    for (size_t i = 0; relies && i < transaction->seen_count; i++)
+        if (transaction->seen[i]->is_relied || transaction->agreed)
             relied_add(transaction, transaction->seen[i]);
-    for (const struct transaction_scanned *scanned = transaction->scanned;
-         scanned && transaction->part_count; scanned = scanned->next)
+    for (const struct transaction_scanned *scanned = transaction->scanned; scanned && relies;
+         scanned = scanned->next)
         scanned_add(transaction, scanned);
     transaction->batch = (struct commit_batch){
         .parts = transaction->parts,
         .part_count = transaction->part_count,
         .moment = transaction->moment,
         .stamp = transaction_stamp,
+        .agreed = transaction->agreed,
     };
     /* A postgresql: snapshot holds a connection: let go before waiting for the commit. */
     engine_snapshot_free(TAKE(transaction->snapshot));
@@ -646,7 +654,7 @@ bool transaction_commit(struct transaction *transaction, struct error *err)
 {
     if (transaction->planned_count == 0)
         return true;
-    return commit_prepare(transaction, err) &&
+    return transaction_prepare(transaction, err) &&
            (transaction->part_count == 0 ||
             commit_run(transaction->commit, &transaction->batch, err));
 }
@@ -665,7 +673,7 @@ bool transaction_commit_start(struct transaction *transaction,
                               void *context, struct error *err)
 {
     assert(done);
-    if (transaction->planned_count && !commit_prepare(transaction, err))
+    if (transaction->planned_count && !transaction_prepare(transaction, err))
         return false;
     if (transaction->part_count == 0) {
         done(transaction, NULL, context);

@@ -124,7 +124,11 @@ struct transaction {
     struct transaction_section *sections; /* one for each part */
     struct commit_part *parts;
     size_t part_count;
-    struct commit_part *history; /* the last part; NULL: nothing is told */
+    struct commit_part *history;  /* the last part; NULL: nothing is told */
+    struct commit_agreed *agreed; /* as a step of a transaction over nodes: then all that was seen
+                                   * is relied on; NULL: of one node */
+    const struct engine_op *agreed_op; /* of that step, in the history; NULL: none */
+    uint64_t windows; /* partitions of which the snapshot may be older than what others show */
     struct commit_batch batch;
     void (*done)(struct transaction *transaction, const struct error *err, void *context);
     void *context;
@@ -145,6 +149,13 @@ void transaction_changes_collect(struct transaction *transaction, size_t places)
 NODISCARD bool transaction_bound_keep(struct transaction *transaction,
                                       const struct transaction_section *section, bool *evicted,
                                       struct error *err);
+
+/* transaction_open for whoever settles a transaction over nodes: windows are its own. */
+NODISCARD bool transaction_open_settling(const struct item_scope *scope, struct arena *arena,
+                                         struct transaction **ret_transaction, struct error *err);
+
+/* Builds the batch; the snapshot is let go of. */
+NODISCARD bool transaction_prepare(struct transaction *transaction, struct error *err);
 
 /* Adds a write to those that are planned. */
 void transaction_note(struct transaction *transaction, struct transaction_planned planned);

@@ -292,6 +292,8 @@ static bool fence_and_publish(struct migrator *migrator, struct migrator_run *ru
     struct migrator_options *options = &migrator->options;
     int64_t since_ms = clock_read_monotonic_ms(migrator->clock);
 
+    if (!mover_unpledge(run->mover, err))
+        return false;
     if (!run->map)
         run->map = partition_map_ref(container_map(container));
     phase_set(migrator, run, MIGRATOR_FENCED);

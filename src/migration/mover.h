@@ -79,6 +79,10 @@ NODISCARD bool mover_conflicts_show(const struct cluster *cluster,
 /* Lets writers of the sources wait for so long, a second at most; 0: no longer. */
 NODISCARD bool mover_hold(struct mover *mover, int64_t ms, struct error *err);
 
+/* Before the fence: no source has promised parts of transactions over several nodes, nor does so
+ * for a while. ERROR_PLEDGED: one has, and waits for another node. */
+NODISCARD bool mover_unpledge(struct mover *mover, struct error *err);
+
 /* From here on no write of a source succeeds. May be called again. */
 NODISCARD bool mover_fence(struct mover *mover, struct error *err);
 

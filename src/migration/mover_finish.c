@@ -2,6 +2,17 @@
 #include "migration/mover_private.h"
 #include "partition/layout.h"
 
+bool mover_unpledge(struct mover *mover, struct error *err)
+{
+    for (size_t i = 0; i < mover->source_count; i++) {
+        const struct mover_source *source = &mover->sources[i];
+
+        if (!commit_partition_unpledge(source->node->commit, source->plan.id, err))
+            return error_prefix(err, "node \"%s\"", source->node->name);
+    }
+    return true;
+}
+
 bool mover_fence(struct mover *mover, struct error *err)
 {
     for (size_t i = 0; i < mover->source_count; i++) {

@@ -37,6 +37,7 @@ struct commit *commit_new(const struct commit_options *options)
     commit->recent = recent_new(keys, MAX(keys * RECENT_BYTES_PER_KEY, (size_t)4 * ENGINE_KEY_MAX));
     commit->counters = counters_new(options->engine, options->counters_max ? options->counters_max
                                                                            : COUNTERS_DEFAULT);
+    pledges_init(&commit->pledges);
     commit->arena = arena_new();
     commit->held_end = &commit->held;
     mutex_init(&commit->sleep_lock);
@@ -64,6 +65,7 @@ void commit_free(struct commit *commit)
     memory_free(commit->placed);
     recent_free(commit->recent);
     counters_free(commit->counters);
+    pledges_done(&commit->pledges);
     arena_free(commit->arena);
     if (commit->times)
         commit_clock_leave(commit->times, commit->member);
@@ -245,6 +247,11 @@ static void committer_main(void *context)
 struct commit_clock *commit_times(const struct commit *commit)
 {
     return commit->times;
+}
+
+struct pledges *commit_pledges(struct commit *commit)
+{
+    return &commit->pledges;
 }
 
 uint64_t commit_moment(const struct commit *commit)

@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "partition/commit_clock.h"
 #include "partition/counters.h"
+#include "partition/pledge.h"
 
 struct commit; /* opaque, owned */
 
@@ -91,6 +92,27 @@ struct commit_part {
 /* The moment of a batch that relied on nothing. */
 #define COMMIT_NOTHING_RELIED_ON UINT64_MAX
 
+/* A batch as a step of a transaction over several nodes (item/agreement.h). */
+enum commit_step {
+    COMMIT_CONFIRM, /* is what it relied on unchanged? Nothing is written */
+    COMMIT_PROMISE, /* the same, and the keys are kept from now on; of the parts only the ops of the
+                     * history are written, and sums are looked at and not changed */
+    COMMIT_DECIDE,  /* at the home: the window is open until the others have been told */
+    COMMIT_END, /* applies or undoes a promise: nothing is in its way, no limit holds for it, and
+                 * the keys are let go with it */
+};
+
+struct commit_agreed {
+    enum commit_step step;
+    struct pledge_id id;
+    struct pledge *pledge; /* of a promise; the committer's once the batch was queued */
+    /* Of a decision that is durable, before anybody is told: on the committer's thread. */
+    void (*decided)(void *context);
+    void *context;
+    bool admitted; /* the committer's */
+    bool unknown;  /* out: it is not known whether the step was written */
+};
+
 struct commit_batch {
     struct commit_part *parts; /* each for another partition of this node; all or nothing */
     size_t part_count;
@@ -105,13 +127,27 @@ struct commit_batch {
      * committer's thread: must be quick. The batch is the client's again. */
     void (*done)(struct commit_batch *batch, const struct error *err);
 
-    uint64_t sequence;         /* out: place in the node's order of commits */
-    struct commit_batch *next; /* the committer's */
-    struct error err;          /* the committer's: why it was refused */
+    struct commit_agreed *agreed; /* borrowed; NULL: it is of one node */
+    int64_t waits_since_ms;       /* the committer's: for a key that is kept; 0: it does not */
+    uint64_t sequence;            /* out: place in the node's order of commits */
+    struct commit_batch *next;    /* the committer's */
+    struct error err;             /* the committer's: why it was refused */
 };
 
 /* The clock it was made with; NULL: none. */
 struct commit_clock *commit_times(const struct commit *commit);
+
+/* The keys that are kept for transactions over several nodes, and the windows of readers. */
+struct pledges *commit_pledges(struct commit *commit);
+
+/* Reads the promises that the node has kept, and keeps their keys. Once, or after it was away. */
+NODISCARD bool commit_pledges_load(struct commit *commit, struct error *err);
+
+/* Before a partition is fenced: it makes no promises for COMMIT_UNPLEDGED_MS, and those it has made
+ * have been applied or undone when this returns. ERROR_PLEDGED: they have not in time. */
+enum { COMMIT_UNPLEDGED_MS = 10000 };
+NODISCARD bool commit_partition_unpledge(struct commit *commit, uint32_t partition,
+                                         struct error *err);
 
 /* The last commit that every read from now on will see. */
 uint64_t commit_moment(const struct commit *commit);

@@ -23,11 +23,12 @@ struct partition {
     struct commit_numbers durable;
     struct commit_numbers now; /* including the group being made */
     bool in_group;
-    bool closing;          /* open or close waits: no more batches */
-    bool tapped;           /* a journal is kept */
-    uint32_t writers;      /* parts of an older version are refused */
-    int64_t held_until_ms; /* its batches wait till then */
-    uint64_t oldest;       /* under durable_lock: no item has a number below it */
+    bool closing;               /* open or close waits: no more batches */
+    bool tapped;                /* a journal is kept */
+    uint32_t writers;           /* parts of an older version are refused */
+    int64_t held_until_ms;      /* its batches wait till then */
+    int64_t unpledged_until_ms; /* it makes no promises till then */
+    uint64_t oldest;            /* under durable_lock: no item has a number below it */
     uint8_t meta[COMMIT_META_LEN];
     struct partition *next_in_group;
 };
@@ -71,6 +72,8 @@ struct commit {
     struct partition **partitions; /* sorted by id */
     size_t partition_count, partition_capacity;
     uint64_t groups_left; /* under partitions_lock: how often a group has left */
+
+    struct pledges pledges; /* with a lock of its own, taken after all others */
 
     /* The committer's own; counters also under partitions_lock, for open and close. */
     struct recent *recent;

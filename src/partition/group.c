@@ -21,8 +21,13 @@
 
 /* --- Admitting ------------------------------------------------------------------------------- */
 
-static bool part_is_open(const struct commit *commit, const struct commit_part *part,
-                         struct error *err)
+static bool step_is(const struct commit_batch *batch, enum commit_step step)
+{
+    return batch->agreed && batch->agreed->step == step;
+}
+
+static bool part_is_open(const struct commit *commit, const struct commit_batch *batch,
+                         const struct commit_part *part, struct error *err)
 {
     const struct partition *partition = commit_partition_find(commit, part->partition);
 
@@ -38,7 +43,12 @@ static bool part_is_open(const struct commit *commit, const struct commit_part *
         return error_set(err, ERROR_FENCED,
                          "partition %u is written by version %u of the definition, not %u",
                          part->partition, partition->writers, part->writers);
-    if (partition->now.counter + part->number_count > NUMBER_COUNTER_MAX)
+    if (partition->unpledged_until_ms && step_is(batch, COMMIT_PROMISE) &&
+        clock_monotonic_ms() < partition->unpledged_until_ms)
+        return error_set(err, ERROR_FENCED, "partition %u is about to be split, merged or moved",
+                         part->partition);
+    if (partition->now.counter + part->number_count > NUMBER_COUNTER_MAX &&
+        !step_is(batch, COMMIT_END))
         return error_set(err, ERROR_STORE_FULL, "partition %u has given out all its item numbers",
                          part->partition);
     return true;
@@ -76,7 +86,9 @@ static bool batch_is_valid(struct commit *commit, const struct commit_batch *bat
     return true;
 }
 
-static bool part_fits(struct commit *commit, const struct commit_part *part, struct error *err)
+/* What was promised has been looked at, and is applied whatever came since. */
+static bool part_fits(struct commit *commit, const struct commit_batch *batch,
+                      const struct commit_part *part, struct error *err)
 {
     for (size_t i = 0; i < part->delta_count; i++) {
         const struct commit_delta *delta = &part->deltas[i];
@@ -85,7 +97,7 @@ static bool part_fits(struct commit *commit, const struct commit_part *part, str
         assert(delta->key.len && delta->key.data[0] == PARTITION_FAMILY_COUNTER);
         if (!counters_get(commit->counters, part->partition, delta->key, &counter, err))
             return false;
-        if (delta->first_max && delta->amounts[0] > 0 &&
+        if (delta->first_max && delta->amounts[0] > 0 && !step_is(batch, COMMIT_END) &&
             counter->now[0] + delta->amounts[0] > delta->first_max)
             return error_set(err, delta->full ? delta->full : ERROR_LOGICAL_PARTITION_FULL,
                              "the %s holds %lld bytes and %lld more would pass its limit of %lld%s",
@@ -102,9 +114,17 @@ static bool part_fits(struct commit *commit, const struct commit_part *part, str
     return true;
 }
 
-/* part_fits has brought the counters into memory, where they stay until the group ends. */
+/* A promise says what will be written, and writes nothing but itself. */
+static bool batch_writes(const struct commit_batch *batch)
+{
+    return !step_is(batch, COMMIT_PROMISE) && !step_is(batch, COMMIT_CONFIRM);
+}
+
+/* batch_fits has brought the counters into memory, where they stay until the group ends. */
 static void batch_add_counters(struct commit *commit, const struct commit_batch *batch)
 {
+    if (!batch_writes(batch))
+        return;
     for (size_t p = 0; p < batch->part_count; p++)
         for (size_t i = 0; i < batch->parts[p].delta_count; i++) {
             const struct commit_delta *delta = &batch->parts[p].deltas[i];
@@ -122,11 +142,59 @@ static void batch_note(struct commit *commit, struct commit_batch *batch)
 {
     assert(batch->part_count > 0);
     batch->sequence = ++commit->sequence;
+    if (!batch_writes(batch))
+        return;
     for (size_t p = 0; p < batch->part_count; p++)
         for (size_t i = 0; i < batch->parts[p].touched_count; i++)
             recent_add(commit->recent, batch->sequence, batch->parts[p].partition,
                        batch->parts[p].touched[i]);
 }
+
+/* --- Transactions over several nodes --------------------------------------------------------- */
+
+static void agreed_begin(struct commit *commit, const struct commit_batch *batch)
+{
+    struct commit_agreed *agreed = batch->agreed;
+    uint64_t partitions = 0;
+
+    if (!agreed)
+        return;
+    agreed->admitted = true;
+    if (agreed->step == COMMIT_PROMISE)
+        pledges_add(&commit->pledges, TAKE(agreed->pledge));
+    if (agreed->step != COMMIT_DECIDE)
+        return;
+    for (size_t p = 0; p < batch->part_count; p++)
+        if (batch->parts[p].op_count)
+            partitions |= pledge_bit(batch->parts[p].partition);
+    pledges_window_open(&commit->pledges, agreed->id, partitions);
+}
+
+enum outcome { OUTCOME_WRITTEN, OUTCOME_NOT_WRITTEN, OUTCOME_UNKNOWN };
+
+/* What is not known stays as it is, until whoever made the step finds out. */
+static void agreed_end(struct commit *commit, struct commit_batch *batches, enum outcome outcome)
+{
+    for (struct commit_batch *batch = batches; batch; batch = batch->next) {
+        struct commit_agreed *agreed = batch->agreed;
+
+        if (!agreed)
+            continue;
+        pledge_free(TAKE(agreed->pledge)); /* of a promise that was refused */
+        agreed->unknown = agreed->admitted && outcome == OUTCOME_UNKNOWN;
+        if (!agreed->admitted || agreed->unknown)
+            continue;
+        if (agreed->step == COMMIT_DECIDE) {
+            if (outcome == OUTCOME_WRITTEN)
+                agreed->decided(agreed->context);
+            pledges_window_close(&commit->pledges, agreed->id);
+        }
+        if (agreed->step == (outcome == OUTCOME_WRITTEN ? COMMIT_END : COMMIT_PROMISE))
+            pledges_remove(&commit->pledges, agreed->id);
+    }
+}
+
+/* --- One batch ------------------------------------------------------------------------------- */
 
 static bool batch_admit(struct commit *commit, struct commit_batch *batch, struct error *err)
 {
@@ -134,15 +202,19 @@ static bool batch_admit(struct commit *commit, struct commit_batch *batch, struc
         return error_set(err, ERROR_STORE_POISONED,
                          "a write of this node failed; it refuses writes until it is reopened");
     for (size_t i = 0; i < batch->part_count; i++)
-        if (!part_is_open(commit, &batch->parts[i], err))
+        if (!part_is_open(commit, batch, &batch->parts[i], err))
             return false;
     if (!batch_is_valid(commit, batch, err))
         return false;
+    if (batch->agreed && batch->agreed->step != COMMIT_END && pledges_meet(&commit->pledges, batch))
+        return error_set(err, ERROR_CONFLICT,
+                         "another transaction over several nodes has promised the same item");
     for (size_t i = 0; i < batch->part_count; i++)
-        if (!part_fits(commit, &batch->parts[i], err))
+        if (!part_fits(commit, batch, &batch->parts[i], err))
             return false;
     batch_add_counters(commit, batch);
     batch_note(commit, batch);
+    agreed_begin(commit, batch);
     return true;
 }
 
@@ -359,6 +431,8 @@ static size_t sections_make(struct commit *commit, size_t placed_count,
         ARENA_ARRAY(commit->arena, struct engine_section, commit->partition_count);
     size_t op_count = 0, section_count = 0;
 
+    if (!placed_count) /* steps that only ask */
+        return 0;
     placed_sort(commit->placed, placed_count, commit->placed + placed_count);
     for (size_t i = 0; i < placed_count; i++) {
         const struct commit_placed_op *placed = &commit->placed[i];
@@ -507,6 +581,23 @@ static void batch_hold(struct commit *commit, struct commit_batch *batch)
     commit->held_end = &batch->next;
 }
 
+/* Must it wait for a key that is kept? False with err set: it has waited long enough, and so is
+ * refused; nobody waits for a server that stops. */
+static bool batch_awaits_pledge(struct commit *commit, struct commit_batch *batch, bool *ret_waits,
+                                struct error *err)
+{
+    *ret_waits = false;
+    if (batch->agreed || !pledges_meet(&commit->pledges, batch))
+        return true;
+    if (!batch->waits_since_ms)
+        batch->waits_since_ms = clock_monotonic_ms();
+    *ret_waits = !atomic_load(&commit->stopping) &&
+                 clock_monotonic_ms() - batch->waits_since_ms < PLEDGE_WAIT_MS;
+    return *ret_waits ||
+           error_set(err, ERROR_PLEDGED,
+                     "the item is kept for a transaction over several nodes that is not settled");
+}
+
 /* Admits batches from the front of *queue until the group is full. */
 static void group_admit(struct commit *commit, struct commit_batch **queue,
                         struct batch_list *group, struct batch_list *refused)
@@ -518,13 +609,16 @@ static void group_admit(struct commit *commit, struct commit_batch **queue,
     assert(mutex_is_held(&commit->partitions_lock));
     while (*queue && bytes < commit->group_bytes_max) {
         struct commit_batch *batch = *queue;
+        bool waits = false;
+        bool passes = !atomic_load_explicit(&commit->pledges.count, memory_order_relaxed) ||
+                      batch_awaits_pledge(commit, batch, &waits, &batch->err);
 
         *queue = batch->next;
-        if (holding && batch_is_held(commit, batch, now_ms)) {
+        if (waits || (holding && batch_is_held(commit, batch, now_ms))) {
             batch_hold(commit, batch);
             continue;
         }
-        if (batch_admit(commit, batch, &batch->err)) {
+        if (passes && batch_admit(commit, batch, &batch->err)) {
             bytes += batch_bytes(batch);
             list_add(group, batch);
         } else {
@@ -544,7 +638,7 @@ static bool group_write(struct commit *commit, struct batch_list *group, struct 
         bool written;
 
         mutex_unlock(&commit->partitions_lock);
-        written = engine_write(commit->engine, sections, count, err);
+        written = count == 0 || engine_write(commit->engine, sections, count, err);
         mutex_lock(&commit->partitions_lock);
         if (written || err->code != ERROR_FENCED)
             return written;
@@ -577,18 +671,21 @@ static void group_count(struct commit *commit, const struct batch_list *group)
     atomic_fetch_add(&commit->batches, count);
 }
 
+static bool nothing_was_written(const struct error *err)
+{
+    return err->code == ERROR_STORE_FULL || err->code == ERROR_STORE_UNAVAILABLE ||
+           err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
+           err->code == ERROR_STORE_LOST || err->code == ERROR_STORE_UNREPLICATED;
+}
+
 static void group_failed(struct commit *commit, struct batch_list *group, const struct error *err)
 {
-    bool nothing_written = err->code == ERROR_STORE_FULL || err->code == ERROR_STORE_UNAVAILABLE ||
-                           err->code == ERROR_NODE_DOWN || err->code == ERROR_NODE_PAUSED ||
-                           err->code == ERROR_STORE_LOST || err->code == ERROR_STORE_UNREPLICATED;
-
     for (struct commit_batch *batch = group->first; batch; batch = batch->next) {
         batch->err = *err;
         if (err->code == ERROR_STORE_POISONED) /* it was, by this very group */
             error_set(&batch->err, ERROR_WRITE_IN_DOUBT, "%s", err->message);
     }
-    if (!nothing_written && !atomic_exchange(&commit->poisoned, true))
+    if (!nothing_was_written(err) && !atomic_exchange(&commit->poisoned, true))
         log_error(commit->log, "node refuses writes until it is reopened", err);
 }
 
@@ -627,6 +724,13 @@ void commit_group_run(struct commit *commit, struct commit_batch **queue)
     commit->groups_left++;
     condition_broadcast(&commit->group_left);
     mutex_unlock(&commit->partitions_lock);
+
+    /* Before anybody is told of the group, in whatever way. */
+    agreed_end(commit, group.first,
+               written                     ? OUTCOME_WRITTEN
+               : nothing_was_written(&err) ? OUTCOME_NOT_WRITTEN
+                                           : OUTCOME_UNKNOWN);
+    agreed_end(commit, refused.first, OUTCOME_NOT_WRITTEN);
 
     /* Also after a failure: what was noted as written but is not must not conflict for ever. */
     atomic_store_explicit(&commit->moment, commit->sequence, memory_order_release);

@@ -14,6 +14,7 @@
  *     's'  records    s | session | statement | routing key | pk -> what became of a write
  *     't'  expiry     t | expiry | routing key | number
  *     'u'  unique     u | which | routing key | pk | ...
+ *     'x'  promises   x | kind | id     -> transactions over nodes, in PARTITION_HISTORY (pledge.h)
  *
  * Group commit owns 'c', 'j' and 'm'; item/, index/ and catalogue/ own the others and write down
  * their layouts. */
@@ -36,6 +37,7 @@ enum partition_family {
     PARTITION_FAMILY_RECORD = 's',
     PARTITION_FAMILY_EXPIRY = 't',
     PARTITION_FAMILY_UNIQUE = 'u',
+    PARTITION_FAMILY_PLEDGE = 'x',
 };
 
 /* An item's number: the physical partition that created it, 28 bits, and a counter, 32 bits. It

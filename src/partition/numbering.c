@@ -150,6 +150,7 @@ static bool partition_open_locked(struct commit *commit, uint32_t id, uint64_t e
             partition = partition_insert(commit, id);
         partition->epoch = epoch;
         partition->closing = false;
+        partition->unpledged_until_ms = 0;
         partition->durable = partition->now = numbering;
     }
     counters_forget(commit->counters, id);

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "catalogue/agreements.h"
 #include "engine/guard.h"
 #include "engine/standbys.h"
 #include "engine/upkeep.h"
@@ -559,6 +560,9 @@ void metrics_print(const struct metrics_sources *sources, struct buf *out)
     if (sources->scripts)
         scripts_print(sources->scripts, out);
     nodes_print(catalogue_cluster(sources->catalogue), out);
+    metrics_single(out, "orrery_transactions_in_doubt", "gauge",
+                   "Transactions over several nodes that wait for one of them.",
+                   agreements_waiting(catalogue_agreements(sources->catalogue)));
     if (sources->heat)
         heat_print(sources->heat, out);
     if (sources->observer)

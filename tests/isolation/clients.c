@@ -59,7 +59,8 @@ static bool is_refusal(const struct client *client, const struct error *err)
         return place->moves;
     return place->disturbed &&
            (err->code == ERROR_NODE_DOWN || err->code == ERROR_STORE_UNAVAILABLE ||
-            err->code == ERROR_STORE_SNAPSHOT_EXPIRED || item_space_is_overtaken(err));
+            err->code == ERROR_PLEDGED || err->code == ERROR_STORE_SNAPSHOT_EXPIRED ||
+            item_space_is_overtaken(err));
 }
 
 /* What becomes of a transaction or a read that fails before it asked for anything. */
@@ -259,6 +260,84 @@ static bool begin_noted(struct client *client, const struct visit *visit, uint32
     return false;
 }
 
+/* --- Over nodes ------------------------------------------------------------------------------ */
+
+/* A logical partition of an agreement. False: it is over. */
+static bool touch_over(struct client *client, struct agreement *agreement, struct note *note,
+                       const struct visit *visit, uint32_t logical, bool write)
+{
+    struct slice bytes = logical_of(client, visit, logical);
+    struct item_scope scope = item_space_scope(&visit->space, bytes);
+    struct error err;
+
+    if (agreement_enter(agreement, &scope, bytes, &err))
+        return touch_some(client, agreement_transaction(agreement), note, logical, write);
+    if (is_conflict(&err))
+        note_end(note, client->recorder, CHECKED_ABORTED);
+    else
+        given_up(client, note, "agreement_enter", &err);
+    return false;
+}
+
+/* Which part of it made a write, and which of its writes that was. */
+struct made {
+    const struct agreement_member *member;
+    size_t nth;
+};
+
+static void made_note(const struct agreement *agreement, size_t begun, const struct note *note,
+                      struct made *made)
+{
+    size_t here = transaction_write_count(agreement_transaction(agreement));
+
+    for (size_t i = note->write_count; i > begun; i--)
+        made[i - 1] = (struct made){agreement_member(agreement), --here};
+}
+
+static void agree_noted(struct client *client, struct agreement *agreement, struct note *note,
+                        const struct made *made)
+{
+    struct error err;
+
+    note_ask(note);
+    if (agreement_commit(agreement, &err)) {
+        for (size_t i = 0; i < note->write_count; i++) {
+            note_lsn(note, i, agreement_result(made[i].member, made[i].nth).lsn);
+            client->over_nodes += i && made[i].member != made[i - 1].member;
+        }
+        note_end(note, client->recorder, CHECKED_COMMITTED);
+    } else if (is_conflict(&err)) {
+        client->conflicts++;
+        note_end(note, client->recorder, CHECKED_ABORTED);
+    } else if (is_unknown(client, &err)) {
+        client->unknown++;
+        note_end(note, client->recorder, CHECKED_UNKNOWN);
+    } else {
+        given_up(client, note, "agreement_commit", &err);
+    }
+}
+
+static void transact_over(struct client *client, bool write)
+{
+    uint32_t logical = pick(client, CLIENT_LOGICALS), other = (logical + 1) % CLIENT_LOGICALS;
+    const struct clients_place *place = &client->clients->place;
+    struct note note;
+    CLEANUP(visit_end) struct visit visit = visit_begin(client, &note, false);
+    CLEANUP(agreement_free)
+    struct agreement *agreement = agreement_new(place->agreements(place->context), client->arena);
+    struct made made[NOTE_OPS_MAX];
+    size_t begun;
+
+    if (!touch_over(client, agreement, &note, &visit, logical, write))
+        return;
+    made_note(agreement, 0, &note, made);
+    begun = note.write_count;
+    if (!touch_over(client, agreement, &note, &visit, other, write))
+        return;
+    made_note(agreement, begun, &note, made);
+    agree_noted(client, agreement, &note, made);
+}
+
 static void transact(struct client *client, bool write, bool both)
 {
     uint32_t logical = pick(client, CLIENT_LOGICALS), other = (logical + 1) % CLIENT_LOGICALS;
@@ -276,6 +355,14 @@ static void transact(struct client *client, bool write, bool both)
         note_end(&note, client->recorder, CHECKED_ABORTED); /* thought better of it */
     else
         commit_noted(client, transaction, &note);
+}
+
+static void transact_both(struct client *client, bool write)
+{
+    if (client->clients->place.agreements)
+        transact_over(client, write);
+    else
+        transact(client, write, true);
 }
 
 /* Reads one item and writes it back: what loses updates when nobody watches. */
@@ -439,11 +526,11 @@ static void client_step(struct client *client)
     else if (choice < 25)
         transact(client, true, false);
     else if (choice < 32)
-        transact(client, true, true);
+        transact_both(client, true);
     else if (choice < 37)
         transact(client, false, false);
     else if (choice < 42)
-        transact(client, false, true);
+        transact_both(client, false);
     else if (choice < 47)
         read_many(client);
     else if (choice < 75)

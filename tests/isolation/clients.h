@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "isolation/recording.h"
+#include "item/agreement.h"
 #include "item/operation.h"
 
 enum {
@@ -36,6 +37,7 @@ struct client {
     uint64_t versions; /* given out */
     struct client_known known[CLIENT_ITEMS];
     size_t conflicts, refused, unknown;
+    size_t over_nodes; /* transactions that were committed on two */
     char failure[300]; /* an answer that was not expected */
 };
 
@@ -50,6 +52,8 @@ struct clients_place {
      * was just told so: returns when it is worth while to go on. */
     void (*disturbed)(void *context);
     bool moves; /* partitions move: a transaction may be overtaken */
+    /* Transactions go over nodes; called inside the container. NULL: what they enter is on one. */
+    struct agreements *(*agreements)(void *context);
     /* Clients work until then, slower when they have done their operations. NULL: until those. */
     bool (*is_over)(void *context);
     void *context;

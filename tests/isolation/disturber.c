@@ -102,6 +102,8 @@ static void migration_begin(struct disturber *disturber)
     CLEANUP(arena_free) struct arena *arena = arena_new();
     struct error err;
 
+    if (disturber->plan.still)
+        return;
     if (container_migration(container)) {
         if (below(disturber, 400) == 0)
             disturber->cancelled += migrator_cancel(disturber->world->migrator, container, &err);

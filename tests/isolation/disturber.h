@@ -15,8 +15,13 @@ enum { DISTURBER_KINDS = MIGRATION_COPY };
     "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2},"                          \
     "\"orrery\":{\"strategy\":" DISTURBER_STRATEGY "}}"
 
+/* One that lies on both nodes from the start, with enough throughput. */
+#define DISTURBER_SPREAD "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}}"
+enum { DISTURBER_SPREAD_RU = 20000 };
+
 /* How often each thing is to happen. */
 struct disturber_plan {
+    bool still;          /* nothing migrates: the container lies on both nodes, and stays so */
     unsigned migrations; /* of each kind, done */
     unsigned failures, faults, crashes;
 };

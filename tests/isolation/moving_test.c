@@ -12,9 +12,10 @@
 struct totals {
     uint64_t migrations[MIGRATION_KINDS];
     unsigned runs, crashes, crashes_behind_fence, failures, faults;
+    size_t over_nodes;
 };
 
-enum { RUNS = 5, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100 };
+enum { RUNS = 8, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100, OVER_NODES_MIN = 200 };
 
 static bool is_over(void *context)
 {
@@ -58,20 +59,25 @@ static void run_moving(struct totals *totals, const char *what, enum world_store
     struct disturber disturber;
     struct clients clients;
     struct world world;
+    size_t over_nodes = 0;
 
-    world_init(&world, stores, DISTURBER_CONTAINER);
+    world_init(&world, stores, plan->still ? DISTURBER_SPREAD : DISTURBER_CONTAINER,
+               plan->still ? DISTURBER_SPREAD_RU : 0);
     world.calm = plan->failures + plan->faults + plan->crashes == 0;
     clients_init(&clients,
                  &(struct clients_place){.enter = world_enter,
                                          .leave = world_leave,
                                          .disturbed = world.calm ? NULL : world_disturbed,
                                          .moves = true,
+                                         .agreements = world_agreements,
                                          .is_over = is_over,
                                          .context = &world},
                  operations);
     clients_start(&clients);
     disturber_run(&disturber, &world, plan, clients_seed());
     clients_join(&clients);
+    for (size_t i = 0; i < CLIENTS; i++)
+        over_nodes += clients.all[i].over_nodes;
     world_crash(&world, &disturber.random);
     world_verify(&world);
     clients_look(&clients);
@@ -80,6 +86,8 @@ static void run_moving(struct totals *totals, const char *what, enum world_store
     clients_done(&clients);
     counts_print(&world, &disturber);
     totals_add(totals, &world);
+    totals->over_nodes += over_nodes;
+    print_message("# %zu transactions were committed over both nodes\n", over_nodes);
     clients_expect_fine(&report);
     for (size_t i = 0; i < DISTURBER_KINDS; i++)
         assert_true(world.migrations[i] >= plan->migrations);
@@ -137,6 +145,31 @@ static void clients_stay_isolated_while_standbys_take_over(void **state)
                &plan, 300 * clients_factor());
 }
 
+/* Transactions mostly go over both nodes, which fail and crash as before. */
+static void run_spread(struct totals *totals, const char *what, enum world_stores stores)
+{
+    unsigned factor = (unsigned)clients_factor();
+    struct disturber_plan plan = {
+        .still = true, .failures = 4 * factor, .faults = 6 * factor, .crashes = 8 * factor};
+
+    run_moving(totals, what, stores, &plan, 300 * factor);
+}
+
+static void transactions_over_nodes_are_whole_in_memory(void **state)
+{
+    run_spread(*state, "over nodes, memory", WORLD_MEMORY);
+}
+
+static void transactions_over_nodes_are_whole_on_disks(void **state)
+{
+    run_spread(*state, "over nodes, rocksdb", WORLD_ROCKSDB);
+}
+
+static void transactions_over_nodes_are_whole_between_a_disk_and_postgresql(void **state)
+{
+    run_spread(*state, "over nodes, rocksdb and postgresql", WORLD_ROCKSDB_POSTGRESQL);
+}
+
 static void everything_happened_often_enough(void **state)
 {
     const struct totals *totals = *state;
@@ -153,6 +186,7 @@ static void everything_happened_often_enough(void **state)
     assert_true(totals->crashes_behind_fence > 0);
     assert_true(totals->failures >= KIND_MIN);
     assert_true(totals->faults >= KIND_MIN);
+    assert_true(totals->over_nodes >= OVER_NODES_MIN);
 }
 
 int main(void)
@@ -164,6 +198,9 @@ int main(void)
         cmocka_unit_test(clients_stay_isolated_on_disks),
         cmocka_unit_test(clients_stay_isolated_between_a_disk_and_a_postgresql_server),
         cmocka_unit_test(clients_stay_isolated_while_standbys_take_over),
+        cmocka_unit_test(transactions_over_nodes_are_whole_in_memory),
+        cmocka_unit_test(transactions_over_nodes_are_whole_on_disks),
+        cmocka_unit_test(transactions_over_nodes_are_whole_between_a_disk_and_postgresql),
         cmocka_unit_test(everything_happened_often_enough),
     };
 

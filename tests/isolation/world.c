@@ -7,6 +7,7 @@
  * crashes (map_renew). */
 #include "isolation/world.h"
 
+#include "catalogue/agreements.h"
 #include "catalogue/container_space.h"
 #include "catalogue/migration.h"
 #include "catalogue/node.h"
@@ -179,8 +180,9 @@ static void stop(struct world *world)
     }
 }
 
-static void container_make(struct world *world, const char *definition)
+static void container_make(struct world *world, const char *definition, uint64_t ru)
 {
+    struct offer_request request = {.given = ru > 0, .ru = ru};
     CLEANUP(arena_free) struct arena *arena = arena_new();
     CLEANUP(account_unref) struct account *account = NULL;
     CLEANUP(database_unref) struct database *database = NULL;
@@ -194,11 +196,12 @@ static void container_make(struct world *world, const char *definition)
         catalogue_database_create(world->catalogue, SLICE("a"), SLICE("d"), NULL, &database, &err),
         &err);
     assert_ok(catalogue_container_create(world->catalogue, SLICE("a"), SLICE("d"),
-                                         document_of(arena, definition), NULL, &container, &err),
+                                         document_of(arena, definition), ru ? &request : NULL,
+                                         &container, &err),
               &err);
 }
 
-void world_init(struct world *world, enum world_stores stores, const char *definition)
+void world_init(struct world *world, enum world_stores stores, const char *definition, uint64_t ru)
 {
     struct error err;
 
@@ -229,7 +232,7 @@ void world_init(struct world *world, enum world_stores stores, const char *defin
                       &err);
     }
     start(world);
-    container_make(world, definition);
+    container_make(world, definition, ru);
 }
 
 void world_done(struct world *world)
@@ -309,6 +312,13 @@ void world_leave(void *context, void *visit)
     WITH_LOCK (&world->gate_lock)
         if (--world->inside == 0)
             condition_broadcast(&world->gate_changed);
+}
+
+struct agreements *world_agreements(void *context)
+{
+    struct world *world = context;
+
+    return catalogue_agreements(world->catalogue);
 }
 
 static size_t moments(struct world *world)
@@ -405,7 +415,8 @@ static void wait_sound(struct world *world)
     while (!sound) {
         usleep(LOOK_US);
         WITH_LOCK (&world->nodes_lock)
-            sound = node_is_sound(&world->nodes[0]) && node_is_sound(&world->nodes[1]);
+            sound = node_is_sound(&world->nodes[0]) && node_is_sound(&world->nodes[1]) &&
+                    !agreements_waiting(catalogue_agreements(world->catalogue));
     }
     moment_note(world);
 }
@@ -481,12 +492,15 @@ void world_fault(struct world *world, struct random *random)
 void world_verify(struct world *world)
 {
     CLEANUP(container_unref) struct container *container = world_container(world);
+    struct error err;
 
     while (container_migration(container)) {
         container_unref(TAKE(container));
         usleep(LOOK_US);
         container = world_container(world);
     }
+    assert_ok(agreements_pause(catalogue_agreements(world->catalogue), &err), &err);
+    agreements_resume(catalogue_agreements(world->catalogue)); /* none is open */
     (void)verify_container(container);
     verify_no_others(world->cluster, &container, 1);
 }

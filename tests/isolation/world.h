@@ -65,8 +65,8 @@ struct world {
     unsigned crashes, crashes_behind_fence, starts_without_node, failures, faults;
 };
 
-/* definition: of the container, JSON, its id "c". */
-void world_init(struct world *world, enum world_stores stores, const char *definition);
+/* definition: of the container, JSON, its id "c". ru: its throughput; 0: the default. */
+void world_init(struct world *world, enum world_stores stores, const char *definition, uint64_t ru);
 void world_done(struct world *world);
 
 /* --- For clients ----------------------------------------------------------------------------- */
@@ -76,6 +76,7 @@ struct note;
 struct item_space world_enter(void *context, struct note *note, bool plain, void **ret_visit);
 void world_leave(void *context, void *visit);
 void world_disturbed(void *context);
+struct agreements *world_agreements(void *context);
 
 /* The container as it is now, for one that is inside or the only one; a reference. */
 struct container *world_container(struct world *world);

@@ -1,17 +1,20 @@
 /* Several operations on items of one database as one transaction, whatever containers and logical
- * partitions they are in, as long as one node holds all of them.
+ * partitions they are in, and on whatever nodes those are (item/agreement.h).
  *
- * All of it is planned against one snapshot; items that are read or checked are relied on, so that
- * the commit fails if another one writes them meanwhile. Who loses a race, or meets a fence, begins
- * anew from the names of the request: containers may have other maps and definitions by then. */
+ * All of it is planned against one snapshot of each node; items that are read or checked are relied
+ * on, so that the commit fails if another one writes them meanwhile. Who loses a race, or meets a
+ * fence, begins anew from the names of the request: containers may have other maps and definitions
+ * by then. */
 #include "front/admin/call.h"
 
+#include "base/random.h"
+#include "catalogue/agreements.h"
 #include "catalogue/container_space.h"
 #include "document/bson.h"
 #include "document/json.h"
 #include "front/item.h"
+#include "item/agreement.h"
 #include "item/shown.h"
-#include "item/transaction.h"
 #include "partition/synthetic.h"
 #include "throughput/cost.h"
 
@@ -46,8 +49,9 @@ struct attempt {
     struct arena *arena;
     struct place places[OPERATIONS_MAX];
     size_t place_count;
-    struct transaction *transaction;
+    struct agreement *agreement;
     const struct place *of[OPERATIONS_MAX]; /* each operation */
+    const struct agreement_member *member[OPERATIONS_MAX];
     const struct item *read[OPERATIONS_MAX];
     size_t nth_write[OPERATIONS_MAX];
     struct metering budgets[OPERATIONS_MAX];
@@ -62,7 +66,7 @@ struct attempt {
 
 static void attempt_done(struct attempt *attempt)
 {
-    transaction_free(attempt->transaction);
+    agreement_free(attempt->agreement);
     for (size_t i = 0; i < attempt->place_count; i++)
         container_unref(attempt->places[i].container);
     arena_free(attempt->arena);
@@ -287,14 +291,18 @@ static void budget_add(struct attempt *attempt, size_t nth, int64_t cru)
     attempt->cru[attempt->paid_by[nth]] = cost_add(attempt->cru[attempt->paid_by[nth]], cru);
 }
 
+static struct transaction_result result_of(const struct attempt *attempt, size_t nth)
+{
+    return agreement_result(attempt->member[nth], attempt->nth_write[nth]);
+}
+
 /* Reads cost what reads of items cost, writes what they did. */
 static void done_pay(struct attempt *attempt)
 {
     for (size_t i = 0; i < attempt->count; i++)
         budget_add(attempt, i,
-                   attempt->asked[i].verb == VERB_WRITE
-                       ? transaction_result(attempt->transaction, attempt->nth_write[i]).charge_cru
-                       : attempt->looked_cru[i]);
+                   attempt->asked[i].verb == VERB_WRITE ? result_of(attempt, i).charge_cru
+                                                        : attempt->looked_cru[i]);
     budgets_end(attempt);
 }
 
@@ -316,11 +324,12 @@ static bool look(struct attempt *attempt, size_t nth, const struct document_valu
                  struct error *err)
 {
     const struct asked *asked = &attempt->asked[nth];
+    struct transaction *transaction = agreement_transaction(attempt->agreement);
 
-    if (!transaction_read(attempt->transaction, id, &attempt->read[nth], err))
+    if (!transaction_read(transaction, id, &attempt->read[nth], err))
         return false;
     looked(attempt, nth, attempt->read[nth]);
-    transaction_rely(attempt->transaction, id);
+    transaction_rely(transaction, id);
     if (asked->verb == VERB_ABSENT)
         return !attempt->read[nth] || error_set(err, ERROR_ITEM_EXISTS, "the item is there");
     if (!attempt->read[nth])
@@ -341,6 +350,7 @@ static bool operation_plan(struct attempt *attempt, size_t nth, struct error *er
     struct partition_key key;
     struct item_scope scope;
     struct slice logical, document;
+    struct transaction *transaction;
     struct place *place;
 
     if (!place_find(attempt, asked->container, &place, err) ||
@@ -349,19 +359,17 @@ static bool operation_plan(struct attempt *attempt, size_t nth, struct error *er
     attempt->of[nth] = place;
     logical = item_logical(&place->space.definition->key, &key, attempt->arena);
     scope = item_space_scope(&place->space, logical);
-    if (!attempt->transaction &&
-        !transaction_open(&scope, attempt->arena, &attempt->transaction, err))
-        return false;
-    if (!transaction_enter(attempt->transaction, &scope, logical, err) ||
+    if (!agreement_enter(attempt->agreement, &scope, logical, err) ||
         !budget_enter(attempt, scope.partition, least_cru(asked), &attempt->paid_by[nth], err))
         return false;
     attempt->entered = nth + 1;
     looked(attempt, nth, NULL);
     if (asked->verb != VERB_WRITE)
         return look(attempt, nth, id, err);
-    attempt->nth_write[nth] = transaction_write_count(attempt->transaction);
-    return transaction_write(attempt->transaction, id, asked->write, document, &asked->options,
-                             err);
+    transaction = agreement_transaction(attempt->agreement);
+    attempt->member[nth] = agreement_member(attempt->agreement);
+    attempt->nth_write[nth] = transaction_write_count(transaction);
+    return transaction_write(transaction, id, asked->write, document, &asked->options, err);
 }
 
 /* --- The answer ------------------------------------------------------------------------------ */
@@ -403,7 +411,7 @@ static void answer(struct attempt *attempt)
         struct transaction_result result = {0};
 
         if (asked->verb == VERB_WRITE)
-            result = transaction_result(attempt->transaction, attempt->nth_write[i]);
+            result = result_of(attempt, i);
         buf_append_text(out, i ? ",{\"status\":" : "{\"status\":");
         buf_append_uint64(out, status_of(asked, &result));
         if (asked->verb == VERB_READ)
@@ -430,7 +438,7 @@ static bool all_plan(struct attempt *attempt, struct error *err)
 
 static bool attempt_run(struct attempt *attempt, struct error *err)
 {
-    if (!all_plan(attempt, err) || !transaction_commit(attempt->transaction, err)) {
+    if (!all_plan(attempt, err) || !agreement_commit(attempt->agreement, err)) {
         failed_pay(attempt, err);
         return false;
     }
@@ -446,7 +454,18 @@ static bool try_once(struct admin_call *call, struct slice database, const struc
     struct attempt attempt = {
         .call = call, .database = database, .asked = asked, .count = count, .arena = arena_new()};
 
+    attempt.agreement =
+        agreement_new(catalogue_agreements(call->services->catalogue), attempt.arena);
     return attempt_run(&attempt, err);
+}
+
+/* Who met others over several nodes would meet them again. */
+static void pause_randomly(void)
+{
+    uint32_t chance;
+
+    random_secret(&chance, sizeof chance);
+    nanosleep(&(struct timespec){0, 1 + chance % (2 * ATTEMPT_PAUSE_MS * 1000000L)}, NULL);
 }
 
 bool admin_transactions_run(struct admin_call *call, struct error *err)
@@ -462,7 +481,7 @@ bool admin_transactions_run(struct admin_call *call, struct error *err)
             return true;
         if (err->code != ERROR_CONFLICT && !item_space_is_overtaken(err))
             return false;
-        nanosleep(&(struct timespec){0, ATTEMPT_PAUSE_MS * 1000000L}, NULL);
+        pause_randomly();
     }
     return false;
 }

@@ -1,5 +1,7 @@
 #include "query/access/spans.h"
 
+#include "partition/pledge_pass.h"
+
 #include <xxhash.h>
 
 void query_spans_init(struct query_spans *spans, const struct query_request *request,
@@ -130,23 +132,56 @@ int64_t query_spans_done(struct query_spans *spans, enum query_pay pay,
     return charge;
 }
 
+/* What the query reads on the node of a span: the snapshot is for all of it. */
+static uint64_t partitions_beside(const struct query_spans *spans, uint32_t node)
+{
+    uint64_t partitions = 0;
+
+    for (size_t i = 0; i < spans->count; i++)
+        if (spans->list[i].span->node == node)
+            partitions |= pledge_bit(spans->list[i].span->id);
+    return partitions;
+}
+
+/* Beside transactions over several nodes (item/scope.h). A query on a loop does not wait. */
+static bool snapshot_new(const struct query_spans *spans, const struct item_scope *scope,
+                         struct engine_snapshot **ret_snapshot, struct error *err)
+{
+    CLEANUP(engine_snapshot_free) struct engine_snapshot *snapshot = NULL;
+    struct pledges *pledges = commit_pledges(scope->commit);
+    uint64_t partitions = partitions_beside(spans, scope->node);
+    bool may_wait = !spans->request->is_short, cold;
+
+    if (!pledges_pass(pledges, partitions, PLEDGE_BEFORE_READING, may_wait, &cold, err))
+        return false;
+    if (cold)
+        return view_bound_cold(err);
+    if (!engine_snapshot_new(scope->engine, &snapshot, err) ||
+        !pledges_pass(pledges, partitions, PLEDGE_AFTER_READING, may_wait, &cold, err))
+        return false;
+    if (cold)
+        return view_bound_cold(err);
+    *ret_snapshot = TAKE(snapshot);
+    return true;
+}
+
 /* The snapshot of a node, for one thread. There are few nodes and fewer threads. */
-static bool snapshot_get(struct query_spans *spans, struct engine *engine, uint32_t thread,
+static bool snapshot_get(struct query_spans *spans, const struct item_scope *scope, uint32_t thread,
                          struct engine_snapshot **ret_snapshot, struct error *err)
 {
     struct query_snapshot *list = spans->snapshots;
     size_t count = spans->snapshot_count;
 
     for (size_t i = 0; i < count; i++) {
-        if (list[i].engine == engine && list[i].thread == thread) {
+        if (list[i].engine == scope->engine && list[i].thread == thread) {
             *ret_snapshot = list[i].snapshot;
             return true;
         }
     }
-    if (!engine_snapshot_new(engine, ret_snapshot, err))
+    if (!snapshot_new(spans, scope, ret_snapshot, err))
         return false;
     list = memory_realloc(list, memory_array_size(count + 1, sizeof *list));
-    list[count] = (struct query_snapshot){engine, thread, *ret_snapshot};
+    list[count] = (struct query_snapshot){scope->engine, thread, *ret_snapshot};
     spans->snapshots = list;
     spans->snapshot_count++;
     return true;
@@ -176,8 +211,7 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
                              "a transaction cannot read partitions on different nodes");
         if (spans->request->is_short && !engine_is_here(scope.engine))
             return view_bound_cold(err);
-        if (!snapshot && !spans->now &&
-            !snapshot_get(spans, scope.engine, self->thread, &snapshot, err))
+        if (!snapshot && !spans->now && !snapshot_get(spans, &scope, self->thread, &snapshot, err))
             return false;
         self->view = view_of(&scope, snapshot);
         if (spans->request->is_short)
