@@ -4,6 +4,7 @@
 
 #include "catalogue/catalogue_private.h"
 #include "catalogue/placed.h"
+#include "catalogue/spread.h"
 #include "catalogue/resident.h"
 #include "definition/rekey.h"
 #include "partition/journal.h"
@@ -218,6 +219,9 @@ static bool bounds_check(const struct container *container, const struct migrati
         struct slice rest = request->bounds[i];
         struct error ignored;
 
+        if (request->kind == MIGRATION_SPREAD)
+            return true;
+
         if (partition_route_skip(key, &rest, &ignored) && rest.len && rest.data[0] != 0xFF)
             return error_set(err, ERROR_BAD_REQUEST, "a bound lies within a logical partition");
     }
@@ -262,6 +266,7 @@ static bool request_check(const struct container *container,
                          container->catalogue->limits.container_partitions_max);
     return catalogue_promotions_let_migrate(container, request, err) &&
            catalogue_placed_lets_migrate(container, request, err) &&
+           catalogue_spread_lets_migrate(container, request, err) &&
            bounds_check(container, request, err);
 }
 

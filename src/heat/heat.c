@@ -188,7 +188,8 @@ static bool figures_read(const struct heat *heat, const struct container *contai
         figures[i] = (struct heat_figures){.node = spans[i].node,
                                            .bytes = usage.bytes,
                                            .kept = spans[i].cut != PARTITION_CUT_NEEDED,
-                                           .whole = heat_span_is_isolated(&spans[i]),
+                                           .whole = heat_span_is_isolated(&spans[i]) ||
+                                                    partition_map_is_part(container_map(container), &spans[i]),
                                            .calm_ms = -1};
         if (meter)
             figures_of_meter(heat, meter, now_ms, &figures[i]);

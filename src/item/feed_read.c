@@ -14,8 +14,8 @@ enum {
 
 static bool key_is_wanted(const struct feed_request *request, struct slice key)
 {
-    if (request->logical.len)
-        return slice_starts_with(key, request->logical);
+    if (request->logical.len && !slice_starts_with(key, request->logical))
+        return false;
     return (!request->routing_min.data || slice_compare(key, request->routing_min) >= 0) &&
            (!request->routing_max.data || slice_compare(key, request->routing_max) < 0);
 }
@@ -253,7 +253,7 @@ static bool trimmed_read(const struct item_scope *scope, struct engine_snapshot 
     return value.found != ENGINE_FOUND || feed_trimmed_decode(value.bytes, ret_trimmed, err);
 }
 
-/* In the range that is asked for. A logical partition is within one range: no bound lies inside. */
+/* In the range that is asked for. */
 static uint64_t trimmed_for(const struct feed_trimmed *trimmed, const struct feed_request *request,
                             struct arena *arena)
 {

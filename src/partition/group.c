@@ -239,7 +239,7 @@ static void part_stamp(struct commit *commit, struct commit_part *part, int64_t 
     struct partition *partition = commit_partition_find(commit, part->partition);
     struct commit_numbers *now = &partition->now;
 
-    if (part->op_count == 0)
+    if (part->op_count == 0 && part->delta_count == 0)
         return;                              /* relied on only: nothing happens to it */
     assert(partition->epoch == part->epoch); /* it was admitted under it */
     if (!partition->in_group) {
