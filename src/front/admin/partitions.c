@@ -301,7 +301,7 @@ bool admin_partitions_move(struct admin_call *call, struct error *err)
 }
 
 /* The key of the body, which has items unless the query says otherwise. */
-static bool key_read(struct admin_call *call, const struct container *container,
+static bool key_read(struct admin_call *call, struct container *container,
                      const struct asked *asked, struct partition_key *ret_key, struct error *err)
 {
     const struct partition_definition *definition =
