@@ -63,7 +63,7 @@ async function looks(container, what) {
     assert.deepEqual(await run("SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'hot'", o), [60], what);
     assert.deepEqual(await run('SELECT VALUE COUNT(1) FROM c', o), [70], what);
     assert.equal((await run('SELECT c.id FROM c WHERE c.n >= 2 ORDER BY c.n DESC', o)).length, [...Array(60).keys(), ...Array(5).keys(), ...Array(5).keys()].filter((n) => n % 7 >= 2).length, what);
-    assert.equal((await run('SELECT DISTINCT VALUE c.n FROM c', o)).length, 7, what);
+    assert.deepEqual([...await run("SELECT DISTINCT VALUE c.n FROM c", o)].sort(), [0, 1, 2, 3, 4, 5, 6], what);
   }
   assert.equal((await container.items.readAll({ maxItemCount: 9 }).fetchAll()).resources.length, 70, what);
   const { resources } = await container.items.readAll({ partitionKey: 'hot', maxItemCount: 9 }).fetchAll();
@@ -127,7 +127,7 @@ test('a key is spread, is what it was, and is gathered', async (t) => {
   const part = spread.find((one) => one.cut === 'spread');
   for (const [path, body] of [[`partitions/${part.id}/split`, { pieces: 2 }], ['partitions/merge', { partitions: [part.id, spread[spread.indexOf(part) - 1].id] }]]) {
     const answer = await post(server, path, body);
-    assert.equal(answer.status, 400, answer.text);
+    assert.equal(answer.status, 501, answer.text);
     assert.match(answer.text, /part of a key that is spread/);
   }
   const again = await post(server, 'spread', { partitionKey: ['hot'] });
@@ -171,7 +171,7 @@ test('a container that has something for whole keys does not spread one, and the
   const { server, client, container } = await started(t, [], { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/n2'] }] } });
   for (let n = 0; n < 10; n++) await container.items.create({ id: `i${n}`, pk: 'hot', n2: n });
   const refused = await post(server, 'spread', { partitionKey: ['hot'] });
-  assert.equal(refused.status, 400, refused.text);
+  assert.equal(refused.status, 501, refused.text);
   assert.match(refused.text, /unique keys/);
   const { container: other } = await client.database('d').containers.create({ id: 'o', partitionKey: '/pk' });
   for (let n = 0; n < 10; n++) await other.items.create({ id: `i${n}`, pk: 'hot' });
