@@ -217,12 +217,20 @@ static bool holds(bool mongo, enum naive_test test, const struct naive *a, const
     return test == NAIVE_LESS ? naive_compare(mongo, a, b) < 0 : naive_compare(mongo, a, b) >= 0;
 }
 
+/* Wide enough that what is added here is exact, as it is in the server: averages of averages differ
+ * in their last bit otherwise. */
+#ifdef __x86_64__
+typedef __float128 wide;
+#else
+typedef long double wide;
+#endif
+
 static struct naive aggregate(const struct run *run, enum naive_aggregate kind,
                               const struct naive *values, size_t count)
 {
     struct naive result = {0};
     bool spoiled = false;
-    double sum = 0;
+    wide sum = 0;
     size_t some = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -247,7 +255,7 @@ static struct naive aggregate(const struct run *run, enum naive_aggregate kind,
     if (spoiled || !some)
         return (struct naive){0};
     if (kind == NAIVE_SUM || kind == NAIVE_AVG)
-        return number(kind == NAIVE_SUM ? sum : sum / (double)some);
+        return number(kind == NAIVE_SUM ? (double)sum : (double)sum / (double)some);
     return result;
 }
 
