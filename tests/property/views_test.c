@@ -6,7 +6,7 @@
 #include "support/check.h"
 
 enum { STEPS_MEMORY = 3000, STEPS_FAILING = 2000, STEPS_ROCKSDB = 600, STEPS_POSTGRESQL = 400 };
-enum { CRASHES_MIN = 100, REKEYS_MIN = 20, KIND_MIN = 40, COMPARED_MIN = 100, JOINS_MIN = 100 };
+enum { CRASHES_MIN = 100, REKEYS_MIN = 20, KIND_MIN = 10, COMPARED_MIN = 50, JOINS_MIN = 100 };
 
 struct fixture {
     uint64_t seed;
