@@ -195,6 +195,7 @@ test('a PostgreSQL node that is killed under load leaves whole transactions and 
     await t.postgres.resume();
     const before = state.done;
     await until(() => state.done > before + 20);
+    await until(async () => (await server.get('/ready')).status === 200); // some of those were on the other node alone
     state.stop = true;
     await Promise.all(workers);
     await until(async () => (await open(server)).length === 0);
