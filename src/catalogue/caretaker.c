@@ -51,6 +51,8 @@ struct caretaker {
     int64_t until_ms; /* the time of the account that is being visited */
     int64_t next_ms;  /* wall clock: when there is something to do again, as this round knows;
                          0: a pause from now */
+    bool behind;      /* this round did not come to the end of an account's work */
+    int64_t worked_ms;
     struct thread thread;
 };
 
@@ -73,8 +75,10 @@ static bool may_go_on(struct caretaker *caretaker)
 {
     bool in_time = caretaker->by_hand || clock_monotonic_ms() < caretaker->until_ms;
 
-    if (!in_time)
+    if (!in_time) {
         caretaker->next_ms = 0;
+        caretaker->behind = true;
+    }
     return in_time && !must_stop(caretaker);
 }
 
@@ -219,7 +223,7 @@ static bool partition_remake(struct caretaker *caretaker, const struct item_scop
     *ret_finished = remaking->finished;
     if (remaking->finished)
         return true;
-    for (int i = 0; i < SLICES_PER_VISIT && !remaking->finished && may_go_on(caretaker); i++) {
+    while (!remaking->finished && may_go_on(caretaker)) {
         CLEANUP(arena_free) struct arena *arena = arena_new();
         struct transform_step step;
 
@@ -451,6 +455,7 @@ bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error
     if (caretaker->records_due)
         caretaker->records_next_ms = now_ms + caretaker->records_ms / RECORDS_LOOKS;
     caretaker->rounds++;
+    caretaker->behind = false;
     caretaker->next_ms = now_ms + IDLE_MS;
     caretaker->followed = false;
     for (size_t i = 0; i < count; i++) {
@@ -467,12 +472,15 @@ bool caretaker_round(struct caretaker *caretaker, size_t *ret_done, struct error
     return fine;
 }
 
-/* False: stop. */
+/* Who waits for an index waits for us: a caretaker that is behind rests as long as it has worked,
+ * and no longer, so that others have half of the time. False: stop. */
 static bool caretaker_pause(struct caretaker *caretaker)
 {
     int64_t left_ms = caretaker->next_ms - clock_read_wall_ms(caretaker->clock);
+    int64_t pause_ms =
+        caretaker->behind ? MIN(caretaker->pause_ms, caretaker->worked_ms) : caretaker->pause_ms;
 
-    return sleeper_sleep(&caretaker->sleeper, caretaker->pause_ms,
+    return sleeper_sleep(&caretaker->sleeper, pause_ms,
                          clock_monotonic_ms() + MIN(left_ms, (int64_t)IDLE_MS));
 }
 
@@ -481,12 +489,16 @@ static void caretaker_main(void *context)
     struct caretaker *caretaker = context;
 
     while (caretaker_pause(caretaker)) {
+        int64_t begun_ms = clock_monotonic_ms();
         struct error err;
         size_t done;
 
         sleeper_listen(&caretaker->sleeper);
-        if (!caretaker_round(caretaker, &done, &err))
+        if (!caretaker_round(caretaker, &done, &err)) {
             log_error(caretaker->log, "background work on a container failed", &err);
+            caretaker->behind = false;
+        }
+        caretaker->worked_ms = clock_monotonic_ms() - begun_ms;
     }
 }
 

@@ -5,11 +5,24 @@
 #include "item/write_set.h"
 #include "partition/layout.h"
 
-/* Items in a step: each is committed by itself, so one is in memory at a time. */
-enum { STEP_BYTES_MAX = 8 << 20 };
+/* Items are committed by themselves, and many of them at once: they share a sync of the disk, where
+ * one after the other would wait for as many as there are items. Those on their way are in memory
+ * together. */
+enum { STEP_BYTES_MAX = 8 << 20, FLIGHT_MAX = 64, FLIGHT_BYTES_MAX = 1 << 20 };
+
+/* Items that were handed to the committer and whose outcome is not known yet. */
+struct flight {
+    struct arena *arena; /* what they are made of, while they are aloft */
+    struct mutex lock;
+    struct condition landed;
+    size_t aloft;     /* under the lock, as what follows */
+    struct error err; /* why one of them was not written */
+    bool failed;
+};
 
 /* The commit of one remade item. */
 struct remake {
+    struct flight *flight;
     struct write_set *set;
     struct commit_part *parts; /* the first is that of the item */
     struct commit_batch batch;
@@ -20,6 +33,47 @@ static void remake_stamp(struct commit_batch *batch)
     struct remake *remake = CONTAINER_OF(batch, struct remake, batch);
 
     write_set_stamp(remake->set, &remake->parts[0].stamp);
+}
+
+/* An item that another transaction wrote first needs nothing more, or is looked at by the next
+ * pass. */
+static void remake_done(struct commit_batch *batch, const struct error *err)
+{
+    struct flight *flight = CONTAINER_OF(batch, struct remake, batch)->flight;
+
+    WITH_LOCK (&flight->lock) {
+        if (err && err->code != ERROR_CONFLICT && err->code != ERROR_SNAPSHOT_TOO_OLD) {
+            flight->failed = true;
+            flight->err = *err;
+        }
+        if (--flight->aloft == 0)
+            condition_signal(&flight->landed);
+    }
+}
+
+/* Waits for all of them; their memory may go then. */
+static bool flight_land(struct flight *flight, struct error *err)
+{
+    bool failed;
+
+    WITH_LOCK (&flight->lock) {
+        while (flight->aloft)
+            condition_wait(&flight->landed, &flight->lock);
+        failed = flight->failed;
+        if (failed)
+            *err = flight->err;
+    }
+    return !failed;
+}
+
+/* Nobody leaves while the committer holds what is in their memory. */
+static void flight_done(struct flight *flight)
+{
+    struct error unused;
+
+    (void)flight_land(flight, &unused);
+    condition_done(&flight->landed);
+    mutex_done(&flight->lock);
 }
 
 static uint8_t flags_now(const struct item_scope *scope, const struct item *item)
@@ -97,11 +151,11 @@ static bool claims_look(const struct item_scope *scope, const struct item *item,
     return true;
 }
 
-/* An item that another transaction wrote first needs nothing more, or is looked at by the next
- * pass. One that is over is removed, lest it is in the way of others. */
+/* Sends one item on its way. One that is over is removed, lest it is in the way of others. */
 static bool item_remake(const struct item_scope *scope, const struct item *item, uint64_t moment,
-                        struct arena *arena, struct error *err)
+                        struct flight *flight, struct error *err)
 {
+    struct arena *arena = flight->arena;
     struct write_set_change change = {
         .key = item->key,
         .before = item,
@@ -110,7 +164,7 @@ static bool item_remake(const struct item_scope *scope, const struct item *item,
         .flags = flags_now(scope, item),
         .reindexed = true,
     };
-    struct remake remake = {.batch = {.part_count = 1, .moment = moment, .stamp = remake_stamp}};
+    struct remake *remake = ARENA_NEW(arena, struct remake);
     const struct write_placed *placed;
     struct commit_part part;
     size_t count;
@@ -120,18 +174,30 @@ static bool item_remake(const struct item_scope *scope, const struct item *item,
         item_is_over(&item->header, scope->definition->default_ttl,
                      clock_read_wall_ms(scope->clock)))
         return expiry_remove(scope, item->key, err);
-    if (!write_set_build(scope, &change, 1, arena, &remake.set, &part, err) ||
-        !claims_look(scope, item, remake.set, arena, err))
+    if (!write_set_build(scope, &change, 1, arena, &remake->set, &part, err) ||
+        !claims_look(scope, item, remake->set, arena, err))
         return false;
-    placed = write_set_placed(remake.set, &count);
-    remake.parts = ARENA_ARRAY(arena, struct commit_part, 1 + count);
-    remake.parts[0] = part;
-    if (!write_placed_parts(scope, placed, count, remake.parts, &remake.batch.part_count, arena,
+    placed = write_set_placed(remake->set, &count);
+    remake->flight = flight;
+    remake->parts = ARENA_ARRAY(arena, struct commit_part, 1 + count);
+    remake->parts[0] = part;
+    remake->batch = (struct commit_batch){
+        .parts = remake->parts,
+        .part_count = 1,
+        .moment = moment,
+        .stamp = remake_stamp,
+        .done = remake_done,
+    };
+    if (!write_placed_parts(scope, placed, count, remake->parts, &remake->batch.part_count, arena,
                             err))
         return false;
-    remake.batch.parts = remake.parts;
-    return commit_run(scope->commit, &remake.batch, err) || err->code == ERROR_CONFLICT ||
-           err->code == ERROR_SNAPSHOT_TOO_OLD;
+    WITH_LOCK (&flight->lock)
+        flight->aloft++;
+    if (commit_submit(scope->commit, &remake->batch, err))
+        return true;
+    WITH_LOCK (&flight->lock)
+        flight->aloft--; /* done is not called */
+    return false;
 }
 
 /* The index being built that an item cannot be in: the one whose entries it cannot have, or the
@@ -171,55 +237,85 @@ static struct engine_range items_after(struct slice position, struct arena *aren
                                  .max = slice_of("e", 1)};
 }
 
-bool transform_run(const struct item_scope *scope, struct slice position, size_t max,
-                   struct arena *arena, struct transform_step *ret_step, struct error *err)
+/* Is it the item's fault that it cannot be in an index, and not the store's? */
+static bool is_refusal(const struct error *err)
 {
-    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
-    CLEANUP(arena_free) struct arena *one = arena_new(); /* of one item */
-    CLEANUP(buf_done) struct buf at;
-    struct transform_step step = {.position = position};
+    return err->code == ERROR_BAD_REQUEST || err->code == ERROR_TOO_LARGE ||
+           err->code == ERROR_PARALLEL_ARRAYS || err->code == ERROR_HASHED_ARRAY ||
+           err->code == ERROR_NO_FIGURE || err->code == ERROR_OUTSIDE_BOX;
+}
+
+/* Remakes up to max items, a flight after the other; `at` is the key of the last one. */
+static bool items_remake(const struct item_scope *scope, struct engine_iterator *iterator,
+                         size_t max, struct flight *flight, struct buf *at,
+                         struct transform_step *step, struct error *err)
+{
+    struct arena *aloft = flight->arena;
     uint64_t moment = commit_moment(scope->commit);
-    size_t bytes = 0;
+    size_t bytes = 0, aloft_count = 0, aloft_bytes = 0;
 
-    buf_init(&at, BUF_DEFAULT_MAX);
-    buf_append_slice(&at, position);
-
-    if (!engine_iterator_new(scope->engine, NULL, scope->partition, items_after(position, arena),
-                             false, ENGINE_READ_ANY, &iterator, err))
-        return false;
-    while (step.looked_at < max && bytes < STEP_BYTES_MAX) {
+    while (step->looked_at < max && bytes < STEP_BYTES_MAX) {
         struct engine_entry entry;
         struct item item;
 
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
         if (entry.found != ENGINE_FOUND) {
-            step.finished = true;
+            step->finished = true;
             break;
         }
-        arena_reset(one);
-        buf_clear(&at);
-        buf_append_slice(&at, slice_skip(entry.key, 1));
-        if (!item_decode(arena_copy(one, slice_skip(entry.key, 1)), arena_copy(one, entry.value),
-                         &item, err))
-            return false;
-        step.looked_at++;
+        if (aloft_count == FLIGHT_MAX || aloft_bytes + entry.value.len > FLIGHT_BYTES_MAX) {
+            if (!flight_land(flight, err))
+                return false;
+            arena_reset(aloft);
+            aloft_count = aloft_bytes = 0;
+        }
+        buf_clear(at);
+        buf_append_slice(at, slice_skip(entry.key, 1));
+        step->looked_at++;
         bytes += entry.value.len;
+        aloft_count++;
+        aloft_bytes += entry.value.len;
+        if (!item_decode(arena_copy(aloft, slice_skip(entry.key, 1)),
+                         arena_copy(aloft, entry.value), &item, err))
+            return false;
         if (item.header.policy_version == scope->policy_version)
             continue;
-        if (!item_remake(scope, &item, moment, one, err)) {
-            if (err->code != ERROR_BAD_REQUEST && err->code != ERROR_TOO_LARGE &&
-                err->code != ERROR_PARALLEL_ARRAYS && err->code != ERROR_HASHED_ARRAY &&
-                err->code != ERROR_NO_FIGURE && err->code != ERROR_OUTSIDE_BOX)
+        if (!item_remake(scope, &item, moment, flight, err)) {
+            if (!is_refusal(err))
                 return false;
-            step.refused = refused_by(scope, &item, one);
-            step.refusal = *err;
-            if (!step.refused)
+            step->refused = refused_by(scope, &item, aloft);
+            step->refusal = *err;
+            if (!step->refused)
                 return false;
             break;
         }
-        step.remade++;
+        step->remade++;
     }
+    return flight_land(flight, err);
+}
+
+bool transform_run(const struct item_scope *scope, struct slice position, size_t max,
+                   struct arena *arena, struct transform_step *ret_step, struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    CLEANUP(arena_free) struct arena *aloft = arena_new();
+    CLEANUP(buf_done) struct buf at;
+    struct transform_step step = {.position = position};
+    struct flight flight = {.arena = aloft};
+    bool good;
+
+    buf_init(&at, BUF_DEFAULT_MAX);
+    buf_append_slice(&at, position);
+    if (!engine_iterator_new(scope->engine, NULL, scope->partition, items_after(position, arena),
+                             false, ENGINE_READ_ANY, &iterator, err))
+        return false;
+    mutex_init(&flight.lock);
+    condition_init(&flight.landed);
+    good = items_remake(scope, iterator, max, &flight, &at, &step, err);
+    flight_done(&flight);
+    if (!good)
+        return false;
     step.position = arena_copy(arena, buf_slice(&at));
     *ret_step = step;
     return true;

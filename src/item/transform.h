@@ -2,8 +2,8 @@
  * live, has changed. Items stay the version they are: same etag, nothing in the feed.
  *
  * It goes through a physical partition in key order, in slices, each item in a transaction of its
- * own; an item written meanwhile has its new entries already. Where it stands is the key of the
- * last item looked at, so that it can go on after a restart. */
+ * own, many of them on their way at once; an item written meanwhile has its new entries already.
+ * Where it stands is the key of the last item looked at, so that it can go on after a restart. */
 #pragma once
 
 #include "item/scope.h"
