@@ -35,7 +35,8 @@ KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsE
 WORDS, OFTEN_FROM, OFTEN_TO = 20000, 20, 400
 POSTGRES = "/usr/lib/postgresql/15/bin"
 REQUESTS = 1000  # that are sent in turn
-QUERY_HEADERS = {"x-ms-documentdb-isquery": "True", "content-type": "application/query+json", "x-ms-max-item-count": "1000",
+PAGE = 1000  # rows of ours; theirs are limited to as many
+QUERY_HEADERS = {"x-ms-documentdb-isquery": "True", "content-type": "application/query+json", "x-ms-max-item-count": str(PAGE),
                  "x-ms-documentdb-query-enablecrosspartition": "True"}
 
 
@@ -257,7 +258,7 @@ def nearest(chance):
 
 
 def words_sql(operator):
-    return f"SELECT id FROM t WHERE words @@ to_tsquery('english', 'w' || :a || ' {operator} w' || :b);"
+    return f"SELECT id FROM t WHERE words @@ to_tsquery('english', 'w' || :a || ' {operator} w' || :b) LIMIT {PAGE};"
 
 
 SETS = f"\\set a random({OFTEN_FROM}, {OFTEN_TO})\n\\set b random({OFTEN_FROM}, {OFTEN_TO})\n"
@@ -295,8 +296,8 @@ def check(ours, theirs, postgis):
     for text, places, sql in SAME:
         if places and not postgis:
             continue
-        found, expected = sorted(row["id"] for row in ours.query(text)), sorted(theirs.sql(sql + ";").split())
-        if found != expected:
+        found, expected = {row["id"] for row in ours.query(text)}, set(theirs.sql(sql + ";").split())
+        if not found <= expected or len(found) != min(len(expected), PAGE):
             sys.exit(f"search_bench: {text}: {len(found)} items, PostgreSQL has {len(expected)}")
 
 
