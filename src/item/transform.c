@@ -23,6 +23,8 @@ struct flight {
 /* The commit of one remade item. */
 struct remake {
     struct flight *flight;
+    struct item item;
+    struct write_set_change change; /* as the set: it is looked at again when it is stamped */
     struct write_set *set;
     struct commit_part *parts; /* the first is that of the item */
     struct commit_batch batch;
@@ -152,19 +154,11 @@ static bool claims_look(const struct item_scope *scope, const struct item *item,
 }
 
 /* Sends one item on its way. One that is over is removed, lest it is in the way of others. */
-static bool item_remake(const struct item_scope *scope, const struct item *item, uint64_t moment,
+static bool item_remake(const struct item_scope *scope, struct remake *remake, uint64_t moment,
                         struct flight *flight, struct error *err)
 {
     struct arena *arena = flight->arena;
-    struct write_set_change change = {
-        .key = item->key,
-        .before = item,
-        .after = item->document,
-        .ttl = item->header.ttl,
-        .flags = flags_now(scope, item),
-        .reindexed = true,
-    };
-    struct remake *remake = ARENA_NEW(arena, struct remake);
+    const struct item *item = &remake->item;
     const struct write_placed *placed;
     struct commit_part part;
     size_t count;
@@ -174,7 +168,15 @@ static bool item_remake(const struct item_scope *scope, const struct item *item,
         item_is_over(&item->header, scope->definition->default_ttl,
                      clock_read_wall_ms(scope->clock)))
         return expiry_remove(scope, item->key, err);
-    if (!write_set_build(scope, &change, 1, arena, &remake->set, &part, err) ||
+    remake->change = (struct write_set_change){
+        .key = item->key,
+        .before = item,
+        .after = item->document,
+        .ttl = item->header.ttl,
+        .flags = flags_now(scope, item),
+        .reindexed = true,
+    };
+    if (!write_set_build(scope, &remake->change, 1, arena, &remake->set, &part, err) ||
         !claims_look(scope, item, remake->set, arena, err))
         return false;
     placed = write_set_placed(remake->set, &count);
@@ -256,7 +258,7 @@ static bool items_remake(const struct item_scope *scope, struct engine_iterator 
 
     while (step->looked_at < max && bytes < STEP_BYTES_MAX) {
         struct engine_entry entry;
-        struct item item;
+        struct remake *remake;
 
         if (!engine_iterator_next(iterator, &entry, err))
             return false;
@@ -276,15 +278,16 @@ static bool items_remake(const struct item_scope *scope, struct engine_iterator 
         bytes += entry.value.len;
         aloft_count++;
         aloft_bytes += entry.value.len;
+        remake = ARENA_NEW(aloft, struct remake);
         if (!item_decode(arena_copy(aloft, slice_skip(entry.key, 1)),
-                         arena_copy(aloft, entry.value), &item, err))
+                         arena_copy(aloft, entry.value), &remake->item, err))
             return false;
-        if (item.header.policy_version == scope->policy_version)
+        if (remake->item.header.policy_version == scope->policy_version)
             continue;
-        if (!item_remake(scope, &item, moment, flight, err)) {
+        if (!item_remake(scope, remake, moment, flight, err)) {
             if (!is_refusal(err))
                 return false;
-            step->refused = refused_by(scope, &item, aloft);
+            step->refused = refused_by(scope, &remake->item, aloft);
             step->refusal = *err;
             if (!step->refused)
                 return false;
