@@ -60,7 +60,7 @@ void cli_serve_help(void)
            "                       (127.0.0.1:27017), or off\n"
            "  --mongo-replica-set ADDR:PORT\n"
            "                       and as the replica set globaldb, with TLS (off, and with\n"
-           "                       --dev 127.0.0.1:10255)\n"
+           "                       --dev 127.0.0.1:10255 where that is free)\n"
            "  --gremlin ADDR:PORT  where the Gremlin front listens (127.0.0.1:8182), or off\n"
            "  --dev, --no-dev      accept the public emulator key, on loopback only unless\n"
            "                       server.dev_anywhere says so too\n"

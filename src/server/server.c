@@ -78,12 +78,17 @@ static bool is_on(const char *listen)
     return strcmp(listen, "off") != 0;
 }
 
+static bool replica_set_is_auto(const struct settings *settings)
+{
+    return strcmp(settings->mongo_replica_set_listen, "auto") == 0;
+}
+
 /* By default where whoever tries the server out has the emulator's connection string. */
 static const char *replica_set_listen(const struct settings *settings)
 {
-    if (strcmp(settings->mongo_replica_set_listen, "auto") != 0)
+    if (!replica_set_is_auto(settings))
         return settings->mongo_replica_set_listen;
-    return settings->server_dev ? "127.0.0.1:10255" : "off";
+    return settings->server_dev && is_on(settings->mongo_listen) ? "127.0.0.1:10255" : "off";
 }
 
 static bool fronts_check(const struct settings *settings, struct addresses *ret_addresses,
@@ -682,6 +687,19 @@ static void *server_mongo_wire(const struct server *server, enum mongo_face face
     return server->mongo_front ? mongo_wire_of(server->mongo_front, face) : NULL;
 }
 
+/* Nobody has asked for the port that the replica set has by itself: a second server beside one that
+ * has it does without. */
+static bool replica_set_may_lack(struct server *server, enum mongo_face face,
+                                 const struct error *err)
+{
+    if (face != MONGO_FACE_REPLICA_SET || !replica_set_is_auto(server->settings) ||
+        err->code != ERROR_ADDRESS)
+        return false;
+    log_event(server->log, LOG_INFO, "no replica set for MongoDB's clients",
+              LOG_TEXT("because", err->message));
+    return true;
+}
+
 /* The replica set, as the service shows it, is for TLS alone. */
 static bool mongo_faces_listen(struct server *server, const struct addresses *addresses,
                                struct net_tls_context *tls, struct error *err)
@@ -700,8 +718,11 @@ static bool mongo_faces_listen(struct server *server, const struct addresses *ad
                                               server_mongo_wire(server, face),
                                               face == MONGO_FACE_REPLICA_SET, true,
                                               (enum peer_front)(PEER_MONGO + i)},
-                          tls, &server->mongo[i], err))
+                          tls, &server->mongo[i], err)) {
+            if (replica_set_may_lack(server, face, err))
+                continue;
             return false;
+        }
         atomic_store(&server->probes.sources.fronts[METRICS_MONGO + i].listener, server->mongo[i]);
     }
     return true;

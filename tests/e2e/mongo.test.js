@@ -34,6 +34,18 @@ test('the connection string of the emulator finds the replica set globaldb, with
   await assert.rejects(mongoClient(t, `mongodb://127.0.0.1:${port}/?directConnection=true`, { serverSelectionTimeoutMS: 500 }));
 });
 
+test('the port that the replica set has by itself keeps no second server from starting', async (t) => {
+  const servers = [];
+  for (let i = 0; i < 2; i++) servers.push(await Server.start(t, ['--dev', '--mongo-replica-set', 'auto']));
+  const listening = servers.filter((server) => server.out.includes(':10255/'));
+  assert.ok(listening.length <= 1); // none, where another program has it
+  for (const server of servers) assert.equal((await server.get('/ready')).status, 200);
+  const lacking = servers.find((server) => !listening.includes(server));
+  assert.ok(lacking.events().some((event) => event.event === 'no replica set for MongoDB\'s clients' && /10255/.test(event.because)));
+  const none = await Server.start(t, ['--dev', '--mongo', 'off', '--mongo-replica-set', 'auto']);
+  assert.ok(!none.out.includes(':10255/') && !none.err.includes('10255'));
+});
+
 test('the advertised address is what clients of the replica set are told', async (t) => {
   const server = await Server.start(t, ['--dev', '--mongo-replica-set', '127.0.0.1:0', '--set', 'mongo.advertise=db.example:10255']);
   const port = Number(/@127\.0\.0\.1:(\d+)\/\?tls=true/.exec(server.out)[1]);
