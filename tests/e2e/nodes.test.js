@@ -1,7 +1,6 @@
 // Nodes that fail, come back, join, leave and are paused, while clients work.
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { CosmosClient } from '@azure/cosmos';
 import { Server, emulatorKey, orrery, sanitized, scratch } from './server.js';
@@ -75,8 +74,6 @@ async function answering(server) {
   return found;
 }
 
-const family = (pid) => [pid, ...execFileSync('pgrep', ['-P', `${pid}`], { encoding: 'utf8' }).trim().split('\n').map(Number)];
-
 test('a PostgreSQL node that is killed takes down its own partition alone, and rejoins by itself', async (t) => {
   const postgres = await Postgres.start(t);
   const server = await Server.start(t, ['--node', `near=rocksdb:${join(scratch(t), 'near')}`, '--node', `far=${postgres.url}`,
@@ -145,12 +142,7 @@ test('a PostgreSQL node that hangs is let go of, and others keep answering', asy
   await spread(t, server);
   const far = (await show(server, 'far'));
   assert.equal(far.partitions, 1);
-  const stopped = family(postgres.process.pid);
-  const stop = (signal) => stopped.forEach((pid) => {
-    try { process.kill(pid, signal); } catch { /* it has ended */ }
-  });
-  t.after(() => stop('SIGCONT'));
-  stop('SIGSTOP');
+  await postgres.hang();
   // All at once, more than there are workers: the hanging node must not take them all.
   const answers = await Promise.all(Array.from({ length: 240 }, async (_, n) => {
     const begin = performance.now();
@@ -166,7 +158,7 @@ test('a PostgreSQL node that hangs is let go of, and others keep answering', asy
   const begin = performance.now();
   assert.equal((await read(server, [...away][0])).status, 503);
   t.diagnostic(`figure: ${(performance.now() - begin).toFixed(1)} ms to the 503 once it is known`);
-  stop('SIGCONT');
+  postgres.goOn();
   await until(async () => (await answering(server)).away.length === 0);
 });
 
@@ -199,18 +191,13 @@ test('whoever waits for a node that hangs or dies is answered, and a write that 
   const load = Promise.all(keys.slice(0, 6).map(async (i) => {
     while (working) await write(i);
   }));
-  const stopped = family(postgres.process.pid);
-  const stop = (signal) => stopped.forEach((pid) => {
-    try { process.kill(pid, signal); } catch { /* it has ended */ }
-  });
-  t.after(() => stop('SIGCONT'));
   await until(() => statuses[200] > 20, told);
-  stop('SIGSTOP');
+  await postgres.hang();
   // Everybody inside is let go, and later ones are told at once, although the node is not down.
   await until(() => (statuses[503] ?? 0) > 20, told);
   assert.equal((await show(server, 'far')).state, 'suspect');
   assert.equal((await read(server, keys[0])).status, 503);
-  stop('SIGCONT');
+  postgres.goOn();
   let served = statuses[200];
   await until(() => statuses[200] > served + 20, told);
   await postgres.stop('SIGQUIT');

@@ -1,6 +1,6 @@
 // A PostgreSQL server of one test's own, and a stand-in for one of a version nobody supports.
 import { execFileSync, spawn } from 'node:child_process';
-import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -93,11 +93,34 @@ export class Postgres {
     }
   }
 
+  // All of it stands still, as if its machine did. The process that makes the others has to stand before they are counted: one that it made meanwhile
+  // would go on answering.
+  async hang() {
+    const { pid } = this.process;
+    this.process.kill('SIGSTOP');
+    while (!/^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) await new Promise((resolve) => setTimeout(resolve, 1));
+    this.#children = execFileSync('pgrep', ['-P', `${pid}`], { encoding: 'utf8' }).trim().split('\n').map(Number);
+    this.#signal('SIGSTOP');
+  }
+
+  goOn() {
+    this.#signal('SIGCONT');
+    this.process.kill('SIGCONT');
+  }
+
+  #children = [];
+
+  #signal(signal) {
+    for (const pid of this.#children) {
+      try { process.kill(pid, signal); } catch { /* it has ended */ }
+    }
+  }
+
   async stop(signal = 'SIGINT') {
     if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return;
     const ended = once(this.process, 'close');
     this.process.kill(signal);
-    this.process.kill('SIGCONT'); // one that a test has stopped, and then failed, would never hear of it
+    this.goOn(); // one that a test has stopped, and then failed, would never hear of it
     await ended;
   }
 }
