@@ -63,9 +63,13 @@ static struct slice key_with_prefix(uint32_t partition, struct slice key, uint8_
     return slice_of(bytes, len);
 }
 
-/* Takes over failure and pinned. */
-static bool value_finish(char *failure, rocksdb_pinnableslice_t *pinned, struct arena *arena,
-                         struct engine_value *ret_value, struct error *err)
+/* Takes over failure and pinned.
+ *
+ * Of a file that RocksDB has not opened (it opens 16 when a store is opened, and no more than
+ * max_open_files at a time), a get that may not read from files says that the key is there, with no
+ * bytes: it may be there. So nothing can be told of an empty value that was read without files. */
+static bool value_finish(char *failure, rocksdb_pinnableslice_t *pinned, enum engine_reach reach,
+                         struct arena *arena, struct engine_value *ret_value, struct error *err)
 {
     size_t len;
     const char *bytes;
@@ -82,8 +86,11 @@ static bool value_finish(char *failure, rocksdb_pinnableslice_t *pinned, struct 
         return true;
     }
     bytes = rocksdb_pinnableslice_value(pinned, &len);
-    *ret_value = (struct engine_value){.found = ENGINE_FOUND,
-                                       .bytes = arena_copy(arena, slice_of(bytes, len))};
+    if (UNLIKELY(len == 0 && reach == ENGINE_READ_CACHED))
+        *ret_value = (struct engine_value){.found = ENGINE_COLD};
+    else
+        *ret_value = (struct engine_value){.found = ENGINE_FOUND,
+                                           .bytes = arena_copy(arena, slice_of(bytes, len))};
     rocksdb_pinnableslice_destroy(pinned);
     return true;
 }
@@ -99,7 +106,7 @@ static bool get_stored(struct rocks_engine *rocks, struct engine_snapshot *snaps
         rocksdb_get_pinned(rocks->db, read_options(rocks, snapshot, reach), (const char *)full.data,
                            full.len, &failure);
 
-    return value_finish(failure, pinned, arena, ret_value, err);
+    return value_finish(failure, pinned, reach, arena, ret_value, err);
 }
 
 /* By which values that were kept are told to be the snapshot's; 0: as of now. */
@@ -236,7 +243,7 @@ static bool multi_ask(const struct multi *multi, const struct missed *missed, st
     for (size_t i = 0; i < missed->count; i++) {
         struct engine_value *value = &multi->ret_values[missed->places[i]];
 
-        fine = value_finish(failures[i], pinned[i], multi->arena, value, err) && fine;
+        fine = value_finish(failures[i], pinned[i], multi->reach, multi->arena, value, err) && fine;
         if (fine && value->found == ENGINE_FOUND)
             rocks_recall_keep(multi->rocks->recall, multi->partition,
                               multi->keys[missed->places[i]], value->bytes, &missed->seen[i]);

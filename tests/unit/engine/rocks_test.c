@@ -649,6 +649,44 @@ static void a_reset_that_was_cut_off_is_completed_by_another(void **state)
     assert_int_equal(access(fresh, F_OK), -1);
 }
 
+/* A store that is opened has more files than are opened with it. */
+static void a_cached_read_of_a_file_that_is_not_open_says_cold(void **state)
+{
+    enum { FILES = 40 };
+    struct fixture *fixture = *state;
+    struct engine *engine = open_node(fixture->url);
+    struct engine_value value;
+    char keys[FILES][8];
+    size_t cold = 0;
+    struct error err;
+
+    assert_ok(engine_partition_create(engine, 1, 1, &err), &err);
+    for (size_t i = 0; i < FILES; i++) {
+        struct engine_op op = {.kind = ENGINE_PUT, .value = SLICE("value")};
+        struct engine_section section = {.partition = 1, .epoch = 1, .ops = &op, .count = 1};
+
+        snprintf(keys[i], sizeof keys[i], "d%zu", 100 + i);
+        op.key = slice_of_text(keys[i]);
+        assert_ok(engine_load(engine, &section, 1, &err), &err);
+    }
+    engine_close(engine);
+    engine = open_node(fixture->url);
+    for (size_t i = 0; i < FILES; i++) {
+        assert_ok(engine_get(engine, NULL, 1, slice_of_text(keys[i]), ENGINE_READ_CACHED,
+                             fixture->arena, &value, &err),
+                  &err);
+        cold += value.found == ENGINE_COLD;
+        if (value.found != ENGINE_COLD)
+            assert_slice_equal(value.bytes, SLICE("value"));
+        assert_ok(engine_get(engine, NULL, 1, slice_of_text(keys[i]), ENGINE_READ_ANY,
+                             fixture->arena, &value, &err),
+                  &err);
+        assert_slice_equal(value.bytes, SLICE("value"));
+    }
+    assert_true(cold > 0);
+    engine_close(engine);
+}
+
 #define ROCKS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -671,6 +709,7 @@ int main(void)
         ROCKS_TEST(a_log_that_is_not_needed_is_not_missed),
         ROCKS_TEST(a_mark_that_is_behind_or_broken_says_nothing),
         ROCKS_TEST(damage_in_a_data_file_is_seen_when_it_is_read),
+        ROCKS_TEST(a_cached_read_of_a_file_that_is_not_open_says_cold),
         ROCKS_TEST(a_full_memory_node_says_so_and_still_takes_deletes),
         ROCKS_TEST(a_closed_node_becomes_its_copy_again_and_again),
         ROCKS_TEST(a_reset_that_was_cut_off_is_completed_by_another),
