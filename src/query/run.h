@@ -17,6 +17,7 @@
 
 struct query_blocks;
 struct query_lists;
+struct query_members;
 struct query_cache;
 struct view_overlay;
 struct query_spill;
@@ -112,6 +113,7 @@ struct query_request {
     const struct view_overlay *overlay; /* what is seen besides; NULL: nothing */
     struct query_blocks *blocks;        /* of vectors; NULL: they are walked for each search */
     struct query_lists *lists;          /* of entries of terms; the same */
+    struct query_members *members;      /* of items that intersections met; NULL: none */
     struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
     struct query_spill
         *spill; /* NULL: what does not fit the memory is computed in several passes */

@@ -318,6 +318,7 @@ static struct front_queries *queries_make(const struct server *server)
         .cache_bytes_max = (size_t)settings->query_cache_bytes_max,
         .vectors_bytes_max = (size_t)settings->query_vectors_bytes_max,
         .terms_bytes_max = (size_t)settings->query_terms_bytes_max,
+        .members_bytes_max = (size_t)settings->query_members_bytes_max,
         .spill_directory = directory,
         .spill_bytes_max = (uint64_t)settings->query_spill_bytes_max,
         .spill_total_bytes_max = (uint64_t)settings->query_spill_total_bytes_max,

@@ -192,6 +192,7 @@ struct queries_rows *queries_run(struct queries *f, const struct query_plan *pla
             .spill = how->spill,
             .executor = how->executor,
             .udf = how->udf,
+            .members = how->members,
             .order_unindexed = true,
             .explain = true,
             .arena = f->arena,

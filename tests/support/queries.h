@@ -67,6 +67,7 @@ struct queries_how {
     struct query_spill *spill;
     const struct query_executor *executor;
     struct query_udf_host udf;
+    struct query_members *members;
     size_t pages;            /* out */
     int64_t charge_cru;      /* out: of all pages */
     uint64_t spilled_bytes;  /* out: the same */

@@ -1,6 +1,7 @@
 #include "front/kit/queries.h"
 
 #include "query/run/lists.h"
+#include "query/run/members.h"
 
 #include <stdatomic.h>
 
@@ -11,6 +12,7 @@ struct front_queries {
     struct query_cache *cache;        /* unfinished results between two pages */
     struct query_blocks *blocks;      /* vectors that were walked */
     struct query_lists *lists;        /* entries of terms that were */
+    struct query_members *members;    /* items that intersections met */
     struct query_spill *spill;        /* what of them, and of others, is on disk */
     struct front_plans *plans;
     struct query_copies *copies; /* of reference containers */
@@ -33,6 +35,7 @@ struct front_queries *front_queries_new(const struct front_query_limits *limits)
     queries->cache = query_cache_new(limits->cache_bytes_max, limits->spill_total_bytes_max / 2);
     queries->blocks = query_blocks_new(limits->vectors_bytes_max);
     queries->lists = query_lists_new(limits->terms_bytes_max);
+    queries->members = query_members_new(limits->members_bytes_max);
     queries->plans = front_plans_new(limits->plans_bytes_max);
     queries->copies = query_copies_new(limits->copies_bytes_max);
     return queries;
@@ -45,6 +48,7 @@ void front_queries_free(struct front_queries *queries)
     query_cache_free(queries->cache);
     query_blocks_free(queries->blocks);
     query_lists_free(queries->lists);
+    query_members_free(queries->members);
     query_spill_free(queries->spill);
     front_plans_free(queries->plans);
     query_copies_free(queries->copies);
@@ -156,6 +160,7 @@ bool front_query_run(const struct front_call *call, const struct query_plan *pla
     request->cache = request->partial ? NULL : queries->cache; /* what is kept there is whole */
     request->blocks = queries->blocks;
     request->lists = queries->lists;
+    request->members = queries->members;
     request->spill = request->in_memory ? NULL : queries->spill;
     request->executor = &executor;
     request->arena = call->arena;

@@ -23,6 +23,7 @@ struct front_query_limits {
     uint64_t spill_total_bytes_max; /* of all; the same */
     size_t vectors_bytes_max;       /* of vectors that searches walk */
     size_t terms_bytes_max;         /* of entries of terms that they do */
+    size_t members_bytes_max;       /* of items that intersections meet */
     size_t plans_bytes_max;         /* of compiled queries that are kept */
     size_t copies_bytes_max;        /* of reference containers that queries join */
 };

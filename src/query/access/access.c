@@ -270,6 +270,15 @@ static bool choose_unordered(struct query_choosing *c, const struct query_access
     return access->kind != QUERY_ACCESS_SCAN || !wish->cover || cover_find(c, wish->cover, access);
 }
 
+/* A count that takes one item, or no item at all. */
+static bool settled_find(struct query_choosing *c, const struct query_access_wish *wish,
+                         struct query_access *access)
+{
+    if (wish->counts && c->spans->request->hint.kind == QUERY_HINT_NONE)
+        point_find(c, access);
+    return access->kind == QUERY_ACCESS_POINT || query_settle_first(c, wish, access);
+}
+
 /* Does the filter say more than the index of the order knows? Otherwise there is nothing to weigh.
  */
 static bool others_help(const struct query_choosing *c, const struct query_index_use *use)
@@ -447,6 +456,14 @@ static bool is_exact(const struct query_choosing *c, const struct query_access *
 }
 
 /* For explanations: what the choice did not need to know. */
+static bool uses_count(struct query_choosing *c)
+{
+    for (size_t i = 0; i < c->uses.count; i++)
+        if (!query_use_estimate(c, &c->uses.list[i], QUERY_ESTIMATE_MAX))
+            return false;
+    return true;
+}
+
 static bool index_count(struct query_choosing *c, struct query_access *access)
 {
     struct query_index_use *use;
@@ -493,7 +510,7 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         .err = err};
     struct query_filter *filter = &c.filter;
     struct query_access access = {.kind = QUERY_ACCESS_SCAN};
-    bool never;
+    bool never, settled = false;
 
     *filter = (struct query_filter){.plan = plan,
                                     .arena = arena,
@@ -537,15 +554,17 @@ bool query_access_choose(const struct query_plan *plan, struct query_spans *span
         *err = filter->error;
         return false;
     }
-    if (!wish->resumed && !query_unions_weigh(&c))
+    if (!wish->resumed && !wish->order)
+        settled = settled_find(&c, wish, &access);
+    if (!settled && !wish->resumed && !query_unions_weigh(&c))
         return false;
-    if (wish->resumed ? !choose_again(&c, wish, &access)
-        : wish->order ? !choose_ordered(&c, wish, &access)
-                      : !choose_unordered(&c, wish, &access))
+    if (!settled && (wish->resumed ? !choose_again(&c, wish, &access)
+                     : wish->order ? !choose_ordered(&c, wish, &access)
+                                   : !choose_unordered(&c, wish, &access)))
         return false;
     advice_find(&c, &access);
     targets_value(&c, &access);
-    if (wish->counted && !index_count(&c, &access))
+    if (wish->counted && !(settled ? uses_count(&c) : index_count(&c, &access)))
         return false;
     access.exact = is_exact(&c, &access);
     access.within = filter->within;

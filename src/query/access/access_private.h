@@ -154,6 +154,12 @@ uint64_t query_conjuncts_all(const struct query_choosing *c);
  * a continuation finds the same. Nothing, if all of them together do not. */
 void query_settle_find(const struct query_choosing *c, struct query_access *access);
 
+/* A count that several indexes settle is what they have in common: whichever is the first, the
+ * rarest of them leads (stream_common.c), so that none need be counted to choose. False: they do
+ * not. */
+bool query_settle_first(const struct query_choosing *c, const struct query_access_wish *wish,
+                        struct query_access *access);
+
 /* What is looked up besides the index of the access. */
 void query_others_take(const struct query_choosing *c, const struct query_access_wish *wish,
                        struct query_access *access);

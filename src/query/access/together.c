@@ -99,6 +99,56 @@ static bool is_settled(const struct query_access *access)
     return access->with_count || access->without;
 }
 
+/* The single use, or the union, that may lead an intersection and says most besides the targets;
+ * NULL: there is none. */
+static const struct query_index_use *lead_find(const struct query_choosing *c, bool united)
+{
+    const struct query_index_use *lead = NULL;
+    int most = 0;
+
+    for (size_t i = 0; i < c->uses.count; i++) {
+        const struct query_index_use *use = &c->uses.list[i];
+        int says = __builtin_popcountll(use->conjuncts & ~c->targets.conjuncts);
+
+        if ((use->member_count != 0) == united && query_use_is_numbered(use) && use->exact &&
+            !use->repeats && says > most) {
+            lead = use;
+            most = says;
+        }
+    }
+    return lead;
+}
+
+/* Is there an index that needs no other? */
+static bool one_says_all(const struct query_choosing *c)
+{
+    uint64_t known = c->targets.conjuncts | c->conditions->settled, all = query_conjuncts_all(c);
+
+    for (size_t i = 0; i < c->uses.count; i++)
+        if (c->uses.list[i].exact && ((known | c->uses.list[i].conjuncts) & all) == all)
+            return true;
+    return false;
+}
+
+bool query_settle_first(const struct query_choosing *c, const struct query_access_wish *wish,
+                        struct query_access *access)
+{
+    struct query_access led = *access;
+
+    if (!wish->counts || c->spans->request->hint.kind != QUERY_HINT_NONE || one_says_all(c))
+        return false;
+    led.kind = QUERY_ACCESS_INDEX;
+    for (size_t united = 2; united-- > 0 && !is_settled(&led);) {
+        led.index = lead_find(c, united);
+        if (led.index)
+            query_settle_find(c, &led);
+    }
+    if (!is_settled(&led))
+        return false;
+    *access = led;
+    return true;
+}
+
 void query_others_take(const struct query_choosing *c, const struct query_access_wish *wish,
                        struct query_access *access)
 {

@@ -11,11 +11,12 @@ static const struct query_function_family *const families[] = {
 /* Names are looked up when a query is compiled, a few at a time: no index is worth having. */
 const struct query_function *query_function_find(struct slice name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+    for (size_t i = 0; name.len && i < ARRAY_LEN(families); i++) {
         for (size_t j = 0; j < families[i]->count; j++) {
             const struct query_function *function = &families[i]->functions[j];
 
-            if (slice_equal_nocase(name, slice_of_text(function->name)))
+            if ((name.data[0] | 0x20) == (function->name[0] | 0x20) && /* most are others */
+                slice_equal_nocase(name, slice_of_text(function->name)))
                 return function;
         }
     }

@@ -329,6 +329,26 @@ const struct query_posting *query_postings_last(const struct query_postings *pos
     return postings->given ? &postings->now : NULL;
 }
 
+uint64_t query_postings_pass(struct query_postings *postings, uint64_t max)
+{
+    struct list *list = &postings->lists[0];
+    const struct list *many = &postings->lists[1];
+    uint64_t count;
+
+    if (postings->terms->count != 1 || !list->kept || !list->has || !postings->given ||
+        postings->now.unsure || !many->begun || many->has)
+        return 0;
+    count = MIN(max, (uint64_t)(query_list_count(list->kept) - list->at));
+    if (count == 0)
+        return 0;
+    list->at += count;
+    list->entries += count;
+    query_list_at(list->kept, list->at - 1, &list->hit);
+    postings->now.hit = list->hit;
+    said_take(postings, 0);
+    return count;
+}
+
 bool query_postings_next(struct query_postings *postings, const struct query_posting **ret_posting,
                          struct error *err)
 {

@@ -33,6 +33,12 @@ NODISCARD bool query_postings_seek_behind(struct query_postings *postings, struc
 NODISCARD bool query_postings_next(struct query_postings *postings,
                                    const struct query_posting **ret_posting, struct error *err);
 
+/* Passes over items behind the one that was given last, no more than max, where none of them need
+ * be looked at: of one term whose entries are in memory, where no text has too many. The last of
+ * them is given then; its number of entries counts as if each was. 0: there are none, or they have
+ * to be asked for one by one. */
+uint64_t query_postings_pass(struct query_postings *postings, uint64_t max);
+
 /* The one that was given last. */
 const struct query_posting *query_postings_last(const struct query_postings *postings);
 

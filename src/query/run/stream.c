@@ -69,10 +69,9 @@ void query_stream_free(struct query_stream *stream)
 
 static void entries_count(const struct query_streaming *how, struct query_stream *stream)
 {
-    uint64_t entries = cursor_entries(stream->cursor);
+    uint64_t entries =
+        stream->common ? query_common_entries(stream->common) : cursor_entries(stream->cursor);
 
-    if (stream->common)
-        entries += query_common_entries(stream->common);
     if (!how->by_key && how->access->kind == QUERY_ACCESS_INDEX)
         how->spans->list[stream->span].cost.index_entries += entries - stream->counted;
     stream->counted = entries;
@@ -412,7 +411,8 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
         return gathered_next(how, stream, err);
     do {
         if (stream->common) {
-            if (!query_common_next(how, stream, &more, err))
+            more = false;
+            if (!stream->passed_by && !query_common_next(how, stream, &more, err))
                 return false;
         } else {
             if (!cursor_next(stream->cursor, &hit, &more, err))
@@ -428,6 +428,22 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
     return true;
 }
 
+/* Those that several indexes have in common. Where there are no more the place is behind them. */
+static bool common_pass(const struct query_streaming *how, struct query_stream *stream,
+                        uint64_t max, uint64_t *ret_count, struct error *err)
+{
+    bool more = true;
+
+    while (more && *ret_count < max) {
+        if (!query_common_next(how, stream, &more, err))
+            return false;
+        *ret_count += more;
+    }
+    stream->passed_by = !more;
+    entries_count(how, stream);
+    return true;
+}
+
 bool query_stream_pass(const struct query_streaming *how, struct query_stream *stream,
                        bool any_value, uint64_t max, uint64_t *ret_count, struct error *err)
 {
@@ -436,8 +452,10 @@ bool query_stream_pass(const struct query_streaming *how, struct query_stream *s
     *ret_count = 0;
     if (stream->postings)
         return query_terms_pass(how, stream, max, ret_count, err);
-    if (!stream->cursor || stream->common || how->access->backwards ||
-        stream->place.key.len >= INDEX_VALUE_MAX || (stream->use && stream->use->gathered))
+    if (stream->common)
+        return !any_value || common_pass(how, stream, max, ret_count, err);
+    if (!stream->cursor || how->access->backwards || stream->place.key.len >= INDEX_VALUE_MAX ||
+        (stream->use && stream->use->gathered))
         return true;
     if (!cursor_pass(stream->cursor, any_value ? SLICE_NONE : stream->place.key, max, &last,
                      ret_count, err))

@@ -31,7 +31,6 @@ struct query_stream {
     struct partition_range range;      /* of target and window and span */
     struct cursor *cursor;             /* NULL: a point */
     struct query_common *common;       /* of several indexes, the others; NULL: there is one */
-    bool far;                          /* of them: the last time it took a seek */
     uint64_t counted;                  /* entries that are in the cost */
     bool point_given;
     bool waiting; /* not open yet: place is before that of every hit it may have */
@@ -54,7 +53,8 @@ struct query_stream {
     bool walked;       /* once at least: what the graph has not found is looked for elsewhere */
 
     struct query_postings *postings; /* of a full-text index, instead of the cursor */
-    bool passed_by;                  /* the present posting is not the hit yet, but the next */
+    bool passed_by;                  /* the present posting is not the hit yet, but the next; of
+                                      * several indexes: there is no next */
     struct query_scored *scored;     /* of an order by their scores */
     bool unsure;                     /* of a hit of them: the entry does not tell all */
     bool score_known;                /* and its score, which is known */

@@ -100,7 +100,9 @@ bool query_terms_pass(const struct query_streaming *how, struct query_stream *st
 {
     const struct query_posting *posting = NULL;
 
-    *ret_count = 0;
+    *ret_count = stream->passed_by ? 0 : query_postings_pass(stream->postings, max);
+    if (*ret_count)
+        query_stream_place(how, stream, &query_postings_last(stream->postings)->hit);
     while (!stream->unsure && *ret_count < max) {
         if (!query_postings_next(stream->postings, &posting, err))
             return false;

@@ -19,8 +19,9 @@ const struct sql_function *sql_function(enum sql_function_id id)
 
 const struct sql_function *sql_function_find(struct slice name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(functions); i++)
-        if (slice_equal_nocase(name, slice_of_text(functions[i].name)))
+    for (size_t i = 0; name.len && i < ARRAY_LEN(functions); i++)
+        if ((name.data[0] | 0x20) == (functions[i].name[0] | 0x20) && /* most are others */
+            slice_equal_nocase(name, slice_of_text(functions[i].name)))
             return &functions[i];
     return NULL;
 }

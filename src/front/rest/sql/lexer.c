@@ -238,10 +238,14 @@ static bool skip_blanks(struct sql_lexer *lexer)
 
 static enum sql_keyword keyword_of(struct slice word)
 {
+    int letter;
+
     if (word.len < 2 || word.len > 9)
         return SQL_WORD_NONE;
-    for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
-        if ((word.data[0] | 0x20) == (keywords[i].word[0] | 0x20) && /* most are others */
+    letter = word.data[0] | 0x20;
+    /* they are sorted, and most words are none of them */
+    for (size_t i = 0; i < ARRAY_LEN(keywords) && (keywords[i].word[0] | 0x20) <= letter; i++)
+        if ((keywords[i].word[0] | 0x20) == letter &&
             slice_equal_nocase(word, slice_of_text(keywords[i].word)))
             return keywords[i].keyword;
     return SQL_WORD_NONE;
@@ -484,7 +488,8 @@ static bool lex_symbol(struct sql_lexer *lexer, enum sql_token_kind *ret_kind)
     struct sql_lexer begin = *lexer;
 
     for (size_t i = 0; i < ARRAY_LEN(symbols); i++) {
-        if (!slice_starts_with(rest, slice_of_text(symbols[i].text)))
+        if (!rest.len || rest.data[0] != (uint8_t)symbols[i].text[0] || /* most are others */
+            !slice_starts_with(rest, slice_of_text(symbols[i].text)))
             continue;
         advance_by(lexer, strlen(symbols[i].text));
         *ret_kind = symbols[i].kind;

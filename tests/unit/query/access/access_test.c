@@ -1,4 +1,6 @@
+#include "item/operation.h"
 #include "query/expression/imply.h"
+#include "query/run/members.h"
 #include "support/queries.h"
 
 static const struct query_expression *exists_tag(struct queries *f, const char *tag)
@@ -397,6 +399,96 @@ static void explanations_advise_composite_indexes_and_orders(void **state)
     (void)queries_run(f, &plan, &how);
 }
 
+static void document_write(struct queries *f, enum item_verb verb, struct slice document)
+{
+    struct document_value id;
+    struct error err;
+
+    assert_true(document_find(document, SLICE("id"), &id));
+    assert_ok(item_operation_run(&(struct item_operation){.space = &f->test.space,
+                                                          .arena = f->arena,
+                                                          .verb = verb,
+                                                          .key = partition_key_extract(
+                                                              &f->test.definition.key, document),
+                                                          .id = id,
+                                                          .document = document},
+                                 &err),
+              &err);
+}
+
+static int number_of(struct slice document, const char *name)
+{
+    struct document_value value;
+    int64_t number;
+
+    assert_true(document_find(document, slice_of_text(name), &value));
+    assert_true(document_to_int64(&value, &number));
+    return (int)number;
+}
+
+/* Of some documents x, y and w become what they were not; one is made anew, and so has another
+ * number. */
+static void numbers_turn(struct queries *f, size_t from)
+{
+    for (size_t i = from; i < from + 20; i++) {
+        struct slice *document = &f->documents[(i * 31) % 2999];
+        struct document_value id;
+        char json[200];
+
+        assert_true(document_find(*document, SLICE("id"), &id));
+        snprintf(json, sizeof json,
+                 "{\"id\":\"%.*s\",\"pk\":%d,\"x\":%d,\"y\":%d,\"w\":%d,\"b\":%d}",
+                 (int)id.text.len, (const char *)id.text.data, number_of(*document, "pk"),
+                 !number_of(*document, "x"), !number_of(*document, "y"), !number_of(*document, "w"),
+                 number_of(*document, "b"));
+        if (i == from)
+            document_write(f, ITEM_DELETE, *document);
+        *document = document_of(f->arena, json);
+        document_write(f, ITEM_UPSERT, *document);
+    }
+}
+
+/* w or z, and x, without y. */
+static struct query_plan no_y_plan(struct queries *f, struct query_aggregate_call *call)
+{
+    const struct query_expression *y = queries_path(f, "y");
+    const struct query_expression *no_y =
+        query_node(&f->build, &no_y_kind, sizeof(struct query_expression), &y, 1);
+
+    return counting(f, call,
+                    query_and(&f->build, query_or(&f->build, is_one(f, "w"), is_one(f, "z")),
+                              query_and(&f->build, no_y, is_one(f, "x"))));
+}
+
+/* Whether items have a value is asked of the store, or known from queries before; and of what was
+ * written since it is asked again. Rows and charges are the same. */
+static void what_intersections_were_told_changes_no_row_and_no_charge(void **state)
+{
+    struct queries *f = *state;
+    struct query_aggregate_call call;
+    struct query_plan plan = no_y_plan(f, &call);
+
+    for (unsigned partitions = 1; partitions <= 2; partitions++) {
+        CLEANUP(query_members_free) struct query_members *members = query_members_new(1 << 20);
+
+        frequent_put(f, partitions);
+        for (size_t round = 0; round < 6; round++) {
+            struct queries_how asked = {0}, first = {.members = members},
+                               again = {.members = members};
+            const char *expected = queries_run(f, &plan, &asked)->texts[0];
+
+            queries_are(queries_run(f, &plan, &first), expected);
+            queries_are(queries_run(f, &plan, &again), expected);
+            assert_int_equal(first.charge_cru, asked.charge_cru);
+            assert_int_equal(again.charge_cru, asked.charge_cru);
+            assert_int_equal(again.last.metrics.index_entries, asked.last.metrics.index_entries);
+            assert_true(query_members_bytes(members) > 0);
+            queries_same_set(queries_run(f, &plan, &again), queries_expect(f, &plan));
+            numbers_turn(f, round * 7);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +500,8 @@ int main(void)
                                         queries_teardown),
         cmocka_unit_test_setup_teardown(counts_without_a_value_read_no_items, queries_setup,
                                         queries_teardown),
+        cmocka_unit_test_setup_teardown(what_intersections_were_told_changes_no_row_and_no_charge,
+                                        queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(explanations_advise_composite_indexes_and_orders,
                                         queries_setup, queries_teardown),
         cmocka_unit_test_setup_teardown(many_keys_cost_one_lookup_each, queries_setup,
