@@ -117,7 +117,6 @@ static void an_index_is_built_behind_what_is_written_meanwhile(void **state)
     assert_int_equal(stored(indexed, NUMBERED, 3), 1);
     put(indexed, "b", 0, 99); /* one that was there */
     assert_int_equal(stored(indexed, NUMBERED, 3), 2);
-    indexed_round(indexed);
     assert_listed(indexed, "x", INDEX_BUILDING);
     indexed_settle(indexed);
     assert_listed(indexed, "x", INDEX_READY);
