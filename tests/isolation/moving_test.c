@@ -15,7 +15,7 @@ struct totals {
     size_t over_nodes;
 };
 
-enum { RUNS = 8, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100, OVER_NODES_MIN = 200 };
+enum { RUNS = 8, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100, OVER_NODES_MIN = 20 };
 
 static bool is_over(void *context)
 {

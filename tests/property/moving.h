@@ -54,7 +54,7 @@ struct moving {
     const char *const *bodies; /* of the container, in turn: other index policies */
     struct item_gates *gates;
     struct clock clock;
-    int64_t now_ms;
+    _Atomic int64_t now_ms; /* committers of all nodes look at the clock */
 
     struct beside *beside; /* owned; NULL: there is nothing beside it */
 
