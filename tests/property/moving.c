@@ -15,7 +15,7 @@
 
 static int64_t time_passes(void *context)
 {
-    return ((struct moving *)context)->now_ms += 5;
+    return atomic_fetch_add(&((struct moving *)context)->now_ms, 5) + 5;
 }
 
 /* --- Starting and stopping ------------------------------------------------------------------- */
