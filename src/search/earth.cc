@@ -58,6 +58,8 @@ namespace {
  * No way of so many metres is a larger angle between latitudes and longitudes than those divided by
  * it. */
 constexpr double RADIUS_MIN = 6335439;
+/* The largest, at the poles: no way is longer than its angle on the sphere times this. */
+constexpr double RADIUS_MAX = 6399594;
 constexpr double MARGIN = 1 + 1e-6;
 
 /* Radians of a circle that has an outline. */
@@ -491,6 +493,18 @@ std::vector<S2CellId> faces()
 double search_earth_between(struct search_position a, struct search_position b, bool round)
 {
     return metres_between(a, b, round);
+}
+
+/* A way on the ellipsoid is, piece by piece, between the two radii times the same way on the sphere.
+ * So the shortest one is at least the smaller radius times the shortest there, and at most the
+ * larger times it. The margins are for rounding, a millimetre where points are close. */
+void search_earth_bounds(struct search_position a, struct search_position b, double *ret_least,
+                         double *ret_most)
+{
+    double angle = point_of(a).Angle(point_of(b));
+
+    *ret_least = angle * RADIUS_MIN / MARGIN - 0.001;
+    *ret_most = angle * RADIUS_MAX * MARGIN + 0.001;
 }
 
 double search_earth_distance_to(struct search_earth *earth, struct search_position position)

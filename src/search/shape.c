@@ -84,6 +84,12 @@ double search_points_distance(struct search_position a, struct search_position b
     return search_earth_between(a, b, rules->round);
 }
 
+void search_points_bounds(struct search_position a, struct search_position b, double *ret_least,
+                          double *ret_most)
+{
+    search_earth_bounds(a, b, ret_least, ret_most);
+}
+
 double search_shape_distance_to(struct search_shape *shape, struct search_position point)
 {
     return search_earth_distance_to(shape->earth, point);

@@ -32,6 +32,10 @@ bool search_shape_intersects(struct search_shape *a, struct search_shape *b);
 /* Of points of the Earth, which need no shape. The rules say what a distance is. */
 double search_points_distance(struct search_position a, struct search_position b,
                               const struct search_rules *rules);
+/* What that distance on the ellipsoid is between, for a small part of the work: half a hundredth
+ * apart. */
+void search_points_bounds(struct search_position a, struct search_position b, double *ret_least,
+                          double *ret_most);
 double search_shape_distance_to(struct search_shape *shape, struct search_position point);
 bool search_shape_has(struct search_shape *shape, struct search_position point);
 double search_shape_area(struct search_shape *shape);

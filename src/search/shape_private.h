@@ -21,6 +21,8 @@ bool search_earth_within(struct search_earth *inner, struct search_earth *outer)
 bool search_earth_intersects(struct search_earth *a, struct search_earth *b);
 /* Of points by themselves; round: of a sphere. */
 double search_earth_between(struct search_position a, struct search_position b, bool round);
+void search_earth_bounds(struct search_position a, struct search_position b, double *ret_least,
+                         double *ret_most);
 double search_earth_distance_to(struct search_earth *earth, struct search_position point);
 bool search_earth_has(struct search_earth *earth, struct search_position point);
 double search_earth_area(struct search_earth *earth);

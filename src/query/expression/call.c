@@ -40,6 +40,24 @@ static bool call_evaluate(const struct query_expression *expression, struct quer
     return function->evaluate(arguments, expression->child_count, context, ret_value, err);
 }
 
+bool query_call_side(const struct query_expression *expression, double number,
+                     struct query_context *context, int *ret_side, struct error *err)
+{
+    struct document_value few[ARGUMENTS_INLINE], *arguments = few;
+    const struct query_function *function;
+    bool undefined;
+
+    *ret_side = 0;
+    if (expression->kind != &query_kind_call)
+        return true;
+    function = ((const struct query_call *)expression)->function;
+    if (!function->side)
+        return true;
+    if (!arguments_evaluate(expression, context, &arguments, &undefined, err))
+        return false;
+    return undefined || function->side(arguments, number, context, ret_side, err);
+}
+
 static const struct query_implied *call_imply(const struct query_expression *expression,
                                               const struct query_implying *implying, bool truth)
 {

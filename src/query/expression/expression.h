@@ -291,6 +291,9 @@ const struct query_expression *query_call(struct query_build *build,
                                           const struct query_function *function,
                                           const struct query_expression *const *arguments,
                                           size_t count);
+/* query_function.side of a call for the present row; 0 of anything else. */
+NODISCARD bool query_call_side(const struct query_expression *expression, double number,
+                               struct query_context *context, int *ret_side, struct error *err);
 const struct query_expression *query_udf_call(struct query_build *build, struct slice name,
                                               const struct query_expression *const *arguments,
                                               size_t count);

@@ -53,23 +53,6 @@ static enum query_truth compare_values(enum document_order by, enum query_compar
     return holds ? QUERY_TRUE : QUERY_FALSE;
 }
 
-static bool comparison_evaluate(const struct query_expression *expression,
-                                struct query_context *context, struct document_value *ret_value,
-                                struct error *err)
-{
-    const struct query_comparison_node *node = (const struct query_comparison_node *)expression;
-    struct document_value left, right;
-
-    if (!query_evaluate(expression->children[0], context, &left, err) ||
-        !query_evaluate(expression->children[1], context, &right, err))
-        return false;
-    if (left.type == right.type &&
-        !query_work(context, query_value_bytes(&left) >> COMPARE_BYTES_SHIFT, err))
-        return false;
-    *ret_value = query_truth_value(compare_values(context->order, node->comparison, &left, &right));
-    return true;
-}
-
 /* The comparison that says the same with its sides exchanged. */
 static enum query_comparison exchanged(enum query_comparison comparison)
 {
@@ -85,6 +68,63 @@ static enum query_comparison exchanged(enum query_comparison comparison)
     default:
         return comparison;
     }
+}
+
+/* A call compared with a number that is given, settled without the call's result if *ret_settled.
+ */
+static bool call_compare(const struct query_comparison_node *node, struct query_context *context,
+                         bool *ret_settled, struct document_value *ret_value, struct error *err)
+{
+    const struct query_expression *call = node->head.children[0], *given = node->head.children[1];
+    enum query_comparison comparison = node->comparison;
+    struct document_value result;
+    double number;
+    int side;
+
+    *ret_settled = false;
+    if (query_is_constant(call)) {
+        const struct query_expression *constant = call;
+
+        call = given;
+        given = constant;
+        comparison = exchanged(comparison);
+    }
+    if (!query_is_constant(given) || !document_is_number(query_constant_value(given)) ||
+        !document_to_double(query_constant_value(given), &number))
+        return true;
+    if (!query_call_side(call, number, context, &side, err))
+        return false;
+    if (!side)
+        return true;
+    result = document_double(side < 0 ? -INFINITY : INFINITY);
+    *ret_value = query_truth_value(
+        compare_values(context->order, comparison, &result, query_constant_value(given)));
+    *ret_settled = true;
+    return true;
+}
+
+static bool comparison_evaluate(const struct query_expression *expression,
+                                struct query_context *context, struct document_value *ret_value,
+                                struct error *err)
+{
+    const struct query_comparison_node *node = (const struct query_comparison_node *)expression;
+    struct document_value left, right;
+    bool settled = false;
+
+    if ((expression->children[0]->kind == &query_kind_call ||
+         expression->children[1]->kind == &query_kind_call) &&
+        !call_compare(node, context, &settled, ret_value, err))
+        return false;
+    if (settled)
+        return true;
+    if (!query_evaluate(expression->children[0], context, &left, err) ||
+        !query_evaluate(expression->children[1], context, &right, err))
+        return false;
+    if (left.type == right.type &&
+        !query_work(context, query_value_bytes(&left) >> COMPARE_BYTES_SHIFT, err))
+        return false;
+    *ret_value = query_truth_value(compare_values(context->order, node->comparison, &left, &right));
+    return true;
 }
 
 /* The one that is true when it is false. */

@@ -68,6 +68,11 @@ struct query_function {
     /* What must be so where the result is a number of at most `most`. NULL: nothing is known. */
     const struct query_implied *(*imply_most)(const struct query_operand *operands, size_t count,
                                               double most, const struct query_implying *implying);
+    /* On which side of a number the result is, where that takes far less than the result itself;
+     * comparisons ask first. < 0: it is less, > 0: it is greater, for sure; 0: it does not tell,
+     * and has counted no work. NULL: it never does. */
+    bool (*side)(const struct document_value *arguments, double number,
+                 struct query_context *context, int *ret_side, struct error *err);
     bool costly;         /* costs more than its arguments have bytes: not for event loops */
     bool takes_vectors;  /* its arguments are those of enum query_vector_argument */
     bool takes_language; /* its first argument is the language of the path that follows, which

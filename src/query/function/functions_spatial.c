@@ -173,6 +173,28 @@ ON(plane, is_valid)
 ON(plane, is_valid_detailed)
 ON(plane, within)
 
+/* Of two points. The work is that of the distance itself, so that what a query costs does not
+ * depend on how close its rows are to a limit. */
+static bool earth_distance_side(const struct document_value *arguments, double number,
+                                struct query_context *context, int *ret_side, struct error *err)
+{
+    struct search_position a, b;
+    double least, most;
+
+    *ret_side = 0;
+    if (!search_point_read(&arguments[0], &earth, &a) ||
+        !search_point_read(&arguments[1], &earth, &b))
+        return true;
+    search_points_bounds(a, b, &least, &most);
+    if (!(number < least || number > most))
+        return true;
+    *ret_side = number < least ? 1 : -1;
+    return query_work(context,
+                      QUERY_FIGURE_WORK(arguments[0].document.len) +
+                          QUERY_FIGURE_WORK(arguments[1].document.len) + 2 * ASK_WORK,
+                      err);
+}
+
 /* --- What is implied ------------------------------------------------------------------------- */
 
 /* Whichever side is a path: what is there comes so close to what is given on the other. */
@@ -238,7 +260,8 @@ static const struct query_function plane_functions[] = {
 
 static const struct query_function functions[] = {
     SPATIAL("ST_AREA", 1, earth, area, IN_PLANE(0)),
-    SPATIAL("ST_DISTANCE", 2, earth, distance, .imply_most = earth_near, IN_PLANE(1)),
+    SPATIAL("ST_DISTANCE", 2, earth, distance, .imply_most = earth_near,
+            .side = earth_distance_side, IN_PLANE(1)),
     SPATIAL("ST_INTERSECTS", 2, earth, intersects, .imply = earth_touch, IN_PLANE(2)),
     SPATIAL("ST_ISVALID", 1, earth, is_valid, IN_PLANE(3)),
     SPATIAL("ST_ISVALIDDETAILED", 1, earth, is_valid_detailed, IN_PLANE(4)),

@@ -382,11 +382,46 @@ static void what_takes_long_is_not_plain(void **state)
     assert_null(plain_of(*state, &plane, POINT(5, 5)));
 }
 
+/* All over the Earth, some of them next to each other, opposite each other or at a pole. */
+static struct search_position position_random(struct random *random,
+                                              const struct search_position *a)
+{
+    double far = pow(10, -(double)random_below(random, 8)); /* degrees */
+    struct search_position at = {(double)random_below(random, 360001) / 1000 - 180,
+                                 (double)random_below(random, 180001) / 1000 - 90};
+
+    if (a && random_below(random, 2)) {
+        at.x = fmax(-180, fmin(180, a->x + far * ((double)random_below(random, 2001) / 1000 - 1)));
+        at.y = fmax(-90, fmin(90, a->y + far * ((double)random_below(random, 2001) / 1000 - 1)));
+    } else if (a && !random_below(random, 4)) {
+        at.x = a->x > 0 ? a->x - 180 : a->x + 180;
+        at.y = -a->y;
+    }
+    return at;
+}
+
+static void bounds_of_a_distance_are_on_both_sides_of_it(void **state UNUSED)
+{
+    struct random random;
+
+    random_seed(&random, 42);
+    for (size_t i = 0; i < 100000; i++) {
+        struct search_position a = position_random(&random, NULL), b = position_random(&random, &a);
+        double metres = search_points_distance(a, b, &earth), least, most;
+
+        search_points_bounds(a, b, &least, &most);
+        if (!(least < metres && metres < most) || most - least > 0.0103 * metres + 0.01)
+            fail_msg("%.9f,%.9f to %.9f,%.9f: %.6f, between %.6f and %.6f", a.x, a.y, b.x, b.y,
+                     metres, least, most);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(distances_are_those_of_the_manual_and_of_surveyors),
+        TEST(bounds_of_a_distance_are_on_both_sides_of_it),
         TEST(distances_over_the_date_line_are_short),
         TEST(distances_to_lines_and_polygons_are_to_what_is_nearest),
         TEST(areas_are_those_of_the_manual),
