@@ -96,6 +96,8 @@ bool index_vector_length(struct slice bytes, size_t *ret_length);
 /* A cell as the value of an entry: its number in text, which sorts like it. */
 enum { INDEX_CELL_SIZE = 17 };
 struct document_value index_cell_value(uint64_t cell, char text[INDEX_CELL_SIZE]);
+/* The cell that the value of an entry begins with. False: it does not, or is turned over. */
+bool index_cell_read(struct slice value, uint64_t *ret_cell);
 
 /* The same for full-text indexes, in the languages of the container's fullTextPolicy (BSON; data
  * NULL: none). */

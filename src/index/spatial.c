@@ -32,6 +32,27 @@ struct document_value index_cell_value(uint64_t cell, char text[INDEX_CELL_SIZE]
     return document_string(slice_of(text, INDEX_CELL_SIZE - 1));
 }
 
+/* Behind a byte that says it is a text, and before the zero that ends it (document/key.c). */
+bool index_cell_read(struct slice value, uint64_t *ret_cell)
+{
+    uint64_t cell = 0;
+
+    if (value.len < INDEX_CELL_SIZE + 1 || value.data[INDEX_CELL_SIZE])
+        return false;
+    for (size_t i = 1; i < INDEX_CELL_SIZE; i++) {
+        uint8_t digit = value.data[i];
+
+        if (digit >= '0' && digit <= '9')
+            cell = cell << 4 | (uint64_t)(digit - '0');
+        else if (digit >= 'a' && digit <= 'f')
+            cell = cell << 4 | (uint64_t)(digit - 'a' + 10);
+        else
+            return false;
+    }
+    *ret_cell = cell;
+    return true;
+}
+
 struct slice index_spatial_prefix(const struct document_path *path, struct arena *arena)
 {
     return index_escape_prefix(INDEX_ESCAPE_CELLS, path, arena);

@@ -62,6 +62,10 @@ constexpr double RADIUS_MIN = 6335439;
 constexpr double RADIUS_MAX = 6399594;
 constexpr double MARGIN = 1 + 1e-6;
 
+/* Radians, more than from the middle of a smallest cell to any point in it: six centimetres, where
+ * such cells have one. */
+constexpr double LEAF_ANGLE = 1e-8;
+
 /* Radians of a circle that has an outline. */
 constexpr double CIRCLE_MAX = 0.2;
 
@@ -505,6 +509,28 @@ void search_earth_bounds(struct search_position a, struct search_position b, dou
 
     *ret_least = angle * RADIUS_MIN / MARGIN - 0.001;
     *ret_most = angle * RADIUS_MAX * MARGIN + 0.001;
+}
+
+bool search_earth_circle(struct search_position middle, double distance, bool round,
+                         struct search_circle *ret_circle)
+{
+    double angle = distance / (round ? SEARCH_RADIUS_ROUND : RADIUS_MIN) * MARGIN + LEAF_ANGLE;
+
+    if (!(distance >= 0 && angle < M_PI))
+        return false;
+    S2Point point = point_of(middle);
+    double straight = 2 * std::sin(angle / 2);
+
+    *ret_circle = {point.x(), point.y(), point.z(), straight * straight};
+    return true;
+}
+
+bool search_earth_leaves_out(const struct search_circle *circle, uint64_t cell)
+{
+    S2CellId id(cell);
+
+    return id.is_valid() && id.is_leaf() &&
+           (id.ToPoint() - S2Point(circle->x, circle->y, circle->z)).Norm2() > circle->beyond;
 }
 
 double search_earth_distance_to(struct search_earth *earth, struct search_position position)

@@ -56,6 +56,12 @@ struct search_reason {
     char text[SEARCH_REASON_SIZE];
 };
 
+/* What is not further from a point of the Earth than some distance: its middle on the sphere, and
+ * how long a straight way through the sphere from there out of it is at least, squared. */
+struct search_circle {
+    double x, y, z, beyond;
+};
+
 /* --- Cells -------------------------------------------------------------------------------------
  *
  * A surface is cut into cells, each of them into four, 30 times over; on the Earth these are S2's

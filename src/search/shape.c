@@ -90,6 +90,18 @@ void search_points_bounds(struct search_position a, struct search_position b, do
     search_earth_bounds(a, b, ret_least, ret_most);
 }
 
+bool search_circle_make(struct search_position middle, double distance,
+                        const struct search_rules *rules, struct search_circle *ret_circle)
+{
+    assert(rules->surface == SEARCH_EARTH);
+    return search_earth_circle(middle, distance, rules->round, ret_circle);
+}
+
+bool search_circle_leaves_out(const struct search_circle *circle, uint64_t cell)
+{
+    return search_earth_leaves_out(circle, cell);
+}
+
 double search_shape_distance_to(struct search_shape *shape, struct search_position point)
 {
     return search_earth_distance_to(shape->earth, point);

@@ -40,6 +40,12 @@ double search_shape_distance_to(struct search_shape *shape, struct search_positi
 bool search_shape_has(struct search_shape *shape, struct search_position point);
 double search_shape_area(struct search_shape *shape);
 
+/* What is as close to a point of the Earth as distance. False: that is everywhere. */
+bool search_circle_make(struct search_position middle, double distance,
+                        const struct search_rules *rules, struct search_circle *ret_circle);
+/* Is it the cell of a point that is surely out of the circle? Of larger cells it is not known. */
+bool search_circle_leaves_out(const struct search_circle *circle, uint64_t cell);
+
 /* Cells that cover the shape. Returns how many. */
 size_t search_shape_cells(struct search_shape *shape, const struct search_grid *grid,
                           uint64_t cells[SEARCH_CELLS_MAX]);

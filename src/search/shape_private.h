@@ -23,6 +23,9 @@ bool search_earth_intersects(struct search_earth *a, struct search_earth *b);
 double search_earth_between(struct search_position a, struct search_position b, bool round);
 void search_earth_bounds(struct search_position a, struct search_position b, double *ret_least,
                          double *ret_most);
+bool search_earth_circle(struct search_position middle, double distance, bool round,
+                         struct search_circle *ret_circle);
+bool search_earth_leaves_out(const struct search_circle *circle, uint64_t cell);
 double search_earth_distance_to(struct search_earth *earth, struct search_position point);
 bool search_earth_has(struct search_earth *earth, struct search_position point);
 double search_earth_area(struct search_earth *earth);

@@ -103,10 +103,12 @@ struct query_index_use {
     /* Of a definition that has all values of its paths (definitions.c); NULL: of another. Values
      * that are given for its first parts are in the prefix. */
     const struct index_definition *definition;
-    bool within;                       /* no more of a region than query_access_wish.within */
-    bool repeats;                      /* an item may have several entries: its first counts */
-    const struct document_path *place; /* where its only figure is; NULL: there may be several */
-    const struct query_ranges *bounds; /* of each part, as bytes of rising values; none: all */
+    bool within;                        /* no more of a region than query_access_wish.within */
+    bool repeats;                       /* an item may have several entries: its first counts */
+    const struct document_path *place;  /* where its only figure is; NULL: there may be several */
+    const struct search_circle *circle; /* of an index of places whose entries begin with cells: the
+                                           walk passes over points out of it; NULL: over none */
+    const struct query_ranges *bounds;  /* of each part, as bytes of rising values; none: all */
     size_t bound_count;
     const struct query_nearest *nearest; /* of an index of vectors; NULL: of another */
     const struct query_terms *terms;     /* of a full-text index of a policy; NULL: of another */
@@ -215,6 +217,9 @@ const struct query_index_use *query_words_use(const struct query_plan *plan,
 
 /* Has the item, for which the use has an entry, no other one there? What is not sure is false. */
 bool query_entry_is_only(const struct query_index_use *use, struct slice document);
+
+/* Is the entry with this value passed over: one of a point that is out of what is asked for? */
+bool query_entry_is_out(const struct query_index_use *use, struct slice value);
 
 /* Is the entry with this value, as places have it, the one that an item is taken at: the first of
  * its entries that the use walks? Scratch is the arena's. */

@@ -62,6 +62,9 @@ bool query_definition_whole(const struct item_space *space, struct query_filter 
 
 /* The ranges of cells that a region may be in, in the bytes of an order. False: its figure is none,
  * so nothing is found there by whoever looks. */
+/* The circle that a region is, for query_index_use.circle; NULL: it is none. */
+const struct search_circle *query_region_circle(const struct query_region *region,
+                                                const struct query_filter *filter);
 NODISCARD bool query_region_ranges(const struct query_region *region,
                                    const struct index_spatial *spatial, enum document_order order,
                                    struct query_filter *filter, struct query_ranges *ret_ranges);

@@ -453,6 +453,7 @@ static bool cells_bind(struct using *u, size_t part)
                                  u->filter, &u->bounds[part]))
             continue;
         u->use->within |= condition->region->ordered;
+        u->use->circle = query_region_circle(condition->region, u->filter);
         u->use->conjuncts |= condition->conjuncts;
         u->use->exact = false;
         u->bound = part + 1;
@@ -937,7 +938,8 @@ bool query_entry_is_first(const struct query_index_use *use, bool backwards, str
         if (!slice_starts_with(entries[i].bytes, use->prefix))
             continue;
         rest = slice_skip(entries[i].bytes, use->prefix.len);
-        if (ranges_have(&use->ranges, rest) && (!first.data || backwards))
+        if (ranges_have(&use->ranges, rest) && !query_entry_is_out(use, rest) &&
+            (!first.data || backwards))
             first = rest; /* entries are sorted */
     }
     *ret_first = first.data && slice_starts_with(first, slice_of(turned, value.len));

@@ -14,7 +14,6 @@
 enum {
     SIDE_MIN = 8,   /* entries to either side */
     SIDE_MAX = 256, /* and at most */
-    DIGITS = INDEX_CELL_SIZE - 1,
 };
 
 #define ROOM 2.0             /* rows that are hoped for, for each that is wanted */
@@ -30,26 +29,8 @@ struct side {
     bool all;      /* there are no more */
 };
 
-static bool cell_read(struct slice value, enum document_order order, struct arena *arena,
-                      uint64_t *ret_cell, struct error *err)
-{
-    struct document_value text;
-
-    if (!document_key_read(order, &value, arena, &text, err))
-        return false;
-    if (text.type != DOCUMENT_STRING || text.text.len != DIGITS)
-        return error_set(err, ERROR_STORE_CORRUPT, "an entry of a spatial index has no cell");
-    *ret_cell = 0;
-    for (size_t i = 0; i < DIGITS; i++) {
-        uint8_t digit = text.text.data[i];
-
-        *ret_cell = *ret_cell << 4 | (uint64_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-    }
-    return true;
-}
-
 static bool side_walk(const struct view *view, const struct cursor_request *request, size_t max,
-                      struct arena *arena, struct side *ret_side, struct error *err)
+                      struct side *ret_side, struct error *err)
 {
     CLEANUP(cursor_free) struct cursor *cursor = NULL;
     struct cursor_hit hit;
@@ -63,8 +44,8 @@ static bool side_walk(const struct view *view, const struct cursor_request *requ
             return false;
         if (!more)
             break;
-        if (!cell_read(hit.value, request->order, arena, &ret_side->cell, err))
-            return false;
+        if (!index_cell_read(hit.value, &ret_side->cell))
+            return error_set(err, ERROR_STORE_CORRUPT, "an entry of a spatial index has no cell");
         ret_side->count++;
     }
     ret_side->all = !more;
@@ -149,11 +130,11 @@ bool query_density_radius(struct query_filter *filter, const struct query_densit
         query_ranges_point(definition->order, &here, &exact, filter->arena).list[0].min};
     ranges[1] = (struct cursor_range){ranges[0].max, all.list[0].max};
     request.ranges = &ranges[1];
-    if (!side_walk(view, &request, max, filter->arena, &behind, &filter->error))
+    if (!side_walk(view, &request, max, &behind, &filter->error))
         return false;
     request.ranges = &ranges[0];
     request.backwards = true;
-    if (!side_walk(view, &request, max, filter->arena, &before, &filter->error))
+    if (!side_walk(view, &request, max, &before, &filter->error))
         return false;
     *ret_radius = radius_of(filter, &definition->spatial->grid, cells[0], &before, &behind);
     return true;

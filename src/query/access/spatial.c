@@ -2,7 +2,12 @@
  *
  * An item has an entry for each cell that its figure lies in, and may have figures at several
  * places of an array, so of its entries within the walk the first stands for it
- * (query_entry_is_first). Cells say roughly where something is: the filter is always evaluated. */
+ * (query_entry_is_first). Cells say roughly where something is: the filter is always evaluated.
+ *
+ * Cells that cover a circle have about as much outside of it. The smallest cells are those of
+ * points, and tell where these are to a centimetre: entries of points that are not in the circle
+ * are passed over, by the walk and by who looks for an item's first entry, so that their items are
+ * not read. */
 #include "query/access/access_private.h"
 
 #include "document/bson.h"
@@ -34,12 +39,40 @@ static const struct index_definition *spatial_at(const struct item_space *space,
     return definition;
 }
 
+/* How far is asked for: by distance, no further than rows are looked for by now. */
+static double region_distance(const struct query_region *region, const struct query_filter *filter)
+{
+    return region->ordered ? MIN(region->distance, filter->within) : region->distance;
+}
+
+const struct search_circle *query_region_circle(const struct query_region *region,
+                                                const struct query_filter *filter)
+{
+    struct search_circle *circle = ARENA_NEW(filter->arena, struct search_circle);
+    struct search_position middle;
+
+    return region->rules.surface == SEARCH_EARTH &&
+                   search_point_read(region->figure, &region->rules, &middle) &&
+                   search_circle_make(middle, region_distance(region, filter), &region->rules,
+                                      circle)
+               ? circle
+               : NULL;
+}
+
+bool query_entry_is_out(const struct query_index_use *use, struct slice value)
+{
+    uint64_t cell;
+
+    return use->circle && index_cell_read(value, &cell) &&
+           search_circle_leaves_out(use->circle, cell);
+}
+
 bool query_region_ranges(const struct query_region *region, const struct index_spatial *spatial,
                          enum document_order order, struct query_filter *filter,
                          struct query_ranges *ret_ranges)
 {
     struct arena *arena = filter->arena;
-    double distance = region->ordered ? MIN(region->distance, filter->within) : region->distance;
+    double distance = region_distance(region, filter);
     struct search_cell_range *cells =
         ARENA_ARRAY(arena, struct search_cell_range, SEARCH_RANGES_MAX);
     const struct search_reason *reason;
@@ -132,5 +165,6 @@ void query_spatial_uses_find(const struct item_space *space, struct query_filter
         use->definition = definition;
         use->repeats = true;
         use->place = query_one_place(&part->path, filter->arena);
+        use->circle = query_region_circle(part->region, filter);
     }
 }

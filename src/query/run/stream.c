@@ -398,6 +398,7 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
 {
     struct cursor_hit hit;
     bool more, there = true;
+    uint64_t walked = 0;
 
     if (stream->postings)
         return query_terms_next(how, stream, err);
@@ -417,9 +418,12 @@ bool query_stream_next(const struct query_streaming *how, struct query_stream *s
         } else {
             if (!cursor_next(stream->cursor, &hit, &more, err))
                 return false;
-            if (more)
+            if (++walked % QUERY_BETWEEN_LOOKS == 0 && !query_stream_may_go_on(how, err))
+                return false;
+            there = more && !(stream->use && query_entry_is_out(stream->use, hit.value));
+            if (there)
                 query_stream_place(how, stream, &hit);
-            if (more && how->by_key && !key_decode(how, stream, &hit, &there, err))
+            if (there && how->by_key && !key_decode(how, stream, &hit, &there, err))
                 return false;
         }
     } while (more && (!there || !is_behind(how, &stream->place)));

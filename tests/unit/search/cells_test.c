@@ -167,12 +167,30 @@ static bool ranges_have(const struct search_cell_range *ranges, size_t count, ui
     return low < count && ranges[low].first <= cell;
 }
 
-static bool is_hit(const struct drawn *drawn, const struct search_cell_range *ranges, size_t count)
+/* circle: what is asked for, whose points outside are passed over; NULL: it is none. */
+static bool is_hit(const struct drawn *drawn, const struct search_cell_range *ranges, size_t count,
+                   const struct search_circle *circle)
 {
     for (size_t i = 0; i < drawn->cell_count; i++)
-        if (ranges_have(ranges, count, drawn->cells[i]))
+        if (ranges_have(ranges, count, drawn->cells[i]) &&
+            !(circle && search_circle_leaves_out(circle, drawn->cells[i])))
             return true;
     return false;
+}
+
+/* What is so close to a point; NULL: it is none, or everything is. */
+static const struct search_circle *circle_of(const struct drawn *drawn, const struct world *world,
+                                             double far, struct search_circle *circle)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct document_value value = value_of(arena, drawn->json);
+    struct search_position middle;
+
+    return far > 0 && world->rules.surface == SEARCH_EARTH &&
+                   search_point_read(&value, &world->rules, &middle) &&
+                   search_circle_make(middle, far, &world->rules, circle)
+               ? circle
+               : NULL;
 }
 
 static void silent(const char *message UNUSED, void *self UNUSED)
@@ -222,6 +240,8 @@ static void compare(const struct world *world, uint64_t seed, size_t count)
     }
     for (size_t q = 0; q < QUERIES; q++) {
         struct drawn query;
+        struct search_circle circle;
+        const struct search_circle *within;
         double far = q % 2 ? size_random(&random, world) : 0;
         size_t range_count;
 
@@ -232,13 +252,14 @@ static void compare(const struct world *world, uint64_t seed, size_t count)
         if (!query.shape)
             continue;
         range_count = search_shape_near(query.shape, &world->grid, far, ranges);
+        within = circle_of(&query, world, far, &circle);
         assert_true(range_count <= SEARCH_RANGES_MAX);
         for (size_t i = 0; i < count; i++) {
             bool hit, meets;
 
             if (!shapes[i].shape)
                 continue;
-            hit = is_hit(&shapes[i], ranges, range_count);
+            hit = is_hit(&shapes[i], ranges, range_count, within);
             meets = far > 0 ? search_shape_distance(shapes[i].shape, query.shape) <= far
                             : search_shape_intersects(shapes[i].shape, query.shape);
             if (!far && search_shape_within(shapes[i].shape, query.shape) && !meets)
@@ -296,6 +317,8 @@ static void cells_of_small_shapes_leave_nothing_out(void **state UNUSED)
         double y = anywhere ? between(&random, -80, 80) : places[place][1];
         double size = pow(10, between(&random, -5, 1.2)), metres = 0;
         struct drawn query;
+        struct search_circle circle;
+        const struct search_circle *within;
         size_t range_count;
 
         draw_at(&query, &earth, &random, x + between(&random, -size, size),
@@ -306,6 +329,7 @@ static void cells_of_small_shapes_leave_nothing_out(void **state UNUSED)
         if (search_shape_positions(query.shape) == 1 || round % 7 == 0)
             metres = size * 100000;
         range_count = search_shape_near(query.shape, &earth.grid, metres, ranges);
+        within = circle_of(&query, &earth, metres, &circle);
         for (size_t i = 0; i < AROUND; i++) {
             struct drawn other;
             bool meets;
@@ -317,7 +341,7 @@ static void cells_of_small_shapes_leave_nothing_out(void **state UNUSED)
                 continue;
             meets = metres > 0 ? search_shape_distance(other.shape, query.shape) <= metres
                                : search_shape_intersects(other.shape, query.shape);
-            if (meets && !is_hit(&other, ranges, range_count))
+            if (meets && !is_hit(&other, ranges, range_count, within))
                 fail_msg("seed %llu: the cells of %s and %s (%g) are apart",
                          (unsigned long long)seed, other.json, query.json, metres);
             search_shape_free(other.shape);
@@ -346,12 +370,53 @@ static void cells_are_not_far_from_what_is_so(void **state UNUSED)
             snprintf(point.json, sizeof point.json, "{\"type\":\"Point\",\"coordinates\":[%d,%d]}",
                      i % 90, i / 90);
             shape_make(&point, worlds[w]);
-            hits += is_hit(&point, ranges, range_count);
+            hits += is_hit(&point, ranges, range_count, NULL);
             search_shape_free(point.shape);
         }
         search_shape_free(query.shape);
         assert_in_range(hits, 11 * 11, 3 * 11 * 11);
     }
+}
+
+/* On the ellipsoid and on the sphere: all that are within stay, and of the others none that is a
+ * hundredth further away. */
+static void circles_leave_out_the_points_that_are_not_in_them(void **state UNUSED)
+{
+    static const struct world sphere = {
+        .rules = {.surface = SEARCH_EARTH, .every_type = true, .round = true},
+        .grid = {.surface = SEARCH_EARTH}};
+    static const struct world *const worlds[] = {&earth, &sphere};
+    uint64_t seed = seed_of();
+    struct random random;
+
+    random_seed(&random, seed);
+    for (size_t i = 0; i < 20000; i++) {
+        const struct world *world = worlds[i % 2];
+        double size = pow(10, between(&random, -5, 1)), x = between(&random, -170, 170);
+        double y = between(&random, -80, 80), metres, far;
+        struct search_position middle = {x, y}, at = {x + between(&random, -size, size),
+                                                      fmax(-90, fmin(90, y + size))};
+        struct search_circle circle;
+        struct drawn point = {0};
+        bool out;
+
+        snprintf(point.json, sizeof point.json,
+                 "{\"type\":\"Point\",\"coordinates\":[%.15g,%.15g]}", at.x, at.y);
+        shape_make(&point, world);
+        metres = search_points_distance(middle, at, &world->rules);
+        far = metres * between(&random, 0.97, 1.03);
+        assert_true(search_circle_make(middle, far, &world->rules, &circle));
+        out = search_circle_leaves_out(&circle, point.cells[0]);
+        if (metres <= far ? out : !out && metres > far * 1.011 + 0.1)
+            fail_msg("seed %llu: %s is %.3f m from %.9f,%.9f, and %s %.3f m",
+                     (unsigned long long)seed, point.json, metres, x, y,
+                     out ? "left out of" : "not left out of", far);
+        search_shape_free(point.shape);
+    }
+    assert_false(search_circle_make((struct search_position){0, 0}, 3e7, &earth.rules,
+                                    &(struct search_circle){0}));
+    assert_false(search_circle_make((struct search_position){0, 0}, NAN, &earth.rules,
+                                    &(struct search_circle){0}));
 }
 
 int main(void)
@@ -361,6 +426,7 @@ int main(void)
         cmocka_unit_test(cells_of_a_plane_leave_nothing_out),
         cmocka_unit_test(cells_of_small_shapes_leave_nothing_out),
         cmocka_unit_test(cells_are_not_far_from_what_is_so),
+        cmocka_unit_test(circles_leave_out_the_points_that_are_not_in_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
