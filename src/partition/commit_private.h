@@ -79,7 +79,9 @@ struct commit {
     struct condition still_changed;
     unsigned still;
     bool busy, wanting;
-    uint64_t groups_begun; /* under still_lock */
+    uint64_t groups_begun;
+    struct commit_keeper *keepers; /* who wait */
+    int64_t rests_until_ms;        /* nobody keeps it still before */
 
     struct pledges pledges; /* with a lock of its own, taken after all others */
 
