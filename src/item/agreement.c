@@ -17,7 +17,12 @@
 #include "partition/history.h"
 #include "partition/layout.h"
 
-enum { PROMISES_MS_MAX = 10000, MOMENT_ATTEMPTS_MAX = 20, RESTLESS_MAX = 3 };
+enum {
+    PROMISES_MS_MAX = 10000,
+    MOMENT_MS_MAX = 5000, /* until a moment is taken */
+    KEPT_MS_FIRST = 20,   /* nodes are kept still while another one comes to rest */
+    RESTLESS_MAX = 3,
+};
 
 struct met {
     uint32_t partition;
@@ -107,8 +112,9 @@ static bool member_find(struct agreement *agreement, const struct item_scope *sc
     *ret_member = member_of(agreement, scope->node);
     if (*ret_member)
         return true;
-    if (agreement->one_moment)
-        return error_set(err, ERROR_CONFLICT,
+    if (agreement->one_moment) /* it did not serve when the others were met */
+        return engine_serves(engine_reader_behind(scope->engine), err) &&
+               error_set(err, ERROR_CONFLICT,
                          "a partition is on a node that the transaction has not met");
     if (!transaction_open(scope, agreement->arena, &transaction, err))
         return false;
@@ -197,6 +203,8 @@ struct taking {
     size_t scope_count;
     struct taken list[CLUSTER_NODES_MAX]; /* by number */
     size_t count;
+    size_t slow;     /* of these, the one that was waited for the last time */
+    int64_t kept_ms; /* how long others are kept still while one is waited for */
 };
 
 static bool node_is_in(const struct taking *taking, uint32_t number, const struct item_scope **ret)
@@ -209,7 +217,8 @@ static bool node_is_in(const struct taking *taking, uint32_t number, const struc
     return false;
 }
 
-/* Members, nodes of the partitions, and of those that may come later what serves. */
+/* Members, nodes of the partitions, and those that may come later; of these two, what serves: a
+ * node that is away must not keep a transaction from the others. */
 static void nodes_list(struct taking *taking, uint64_t also)
 {
     const struct cluster *cluster = taking->agreement->agreements->options.cluster;
@@ -222,12 +231,14 @@ static void nodes_list(struct taking *taking, uint64_t also)
         struct error ignored;
 
         *taken = (struct taken){.is_member = member != NULL};
-        if (node_is_in(taking, n, &scope))
-            taken->scope = *scope;
-        else if (member)
+        if (member)
             taken->scope = (struct item_scope){.node = n, .commit = member->commit};
-        else if (also >> n & 1 && (node = cluster_find(cluster, n)) &&
-                 cluster_node_is_member(node) && engine_serves(node->engine, &ignored))
+        else if (node_is_in(taking, n, &scope) &&
+                 engine_serves(engine_reader_behind(scope->engine), &ignored))
+            taken->scope = *scope;
+        else if (!node_is_in(taking, n, &scope) && also >> n & 1 &&
+                 (node = cluster_find(cluster, n)) && cluster_node_is_member(node) &&
+                 engine_serves(node->engine, &ignored))
             taken->scope = (struct item_scope){.node = n,
                                                .engine = node->engine,
                                                .commit = node->commit,
@@ -238,13 +249,43 @@ static void nodes_list(struct taking *taking, uint64_t also)
     }
 }
 
+/* Is any of the nodes that serve new? If not, err says why the first one does not. */
+static bool any_is_new(const struct taking *taking, struct error *err)
+{
+    for (size_t i = 0; i < taking->count; i++)
+        if (!taking->list[i].is_member)
+            return true;
+    for (size_t i = 0; i < taking->scope_count; i++)
+        if (!engine_serves(engine_reader_behind(taking->scopes[i].engine), err))
+            return false;
+    return error_set(err, ERROR_CONFLICT, "a node serves again since the transaction came to it");
+}
+
+static bool is_taken(const struct taking *taking, uint32_t node)
+{
+    for (size_t i = 0; i < taking->count; i++)
+        if (taking->list[i].scope.node == node)
+            return true;
+    return false;
+}
+
 static bool windows_await(const struct taking *taking, struct error *err)
 {
     for (size_t i = 0; i < taking->scope_count; i++)
-        if (!pledges_await(commit_pledges(taking->scopes[i].commit),
+        if (is_taken(taking, taking->scopes[i].node) &&
+            !pledges_await(commit_pledges(taking->scopes[i].commit),
                            pledge_bit(taking->scopes[i].partition), PLEDGE_BEFORE_READING, err))
             return false;
     return true;
+}
+
+/* Is what an earlier snapshot has of a partition what a later one of the node would have, while
+ * that is kept still? What another node shows already has a window here until it is written. */
+static bool partition_holds(const struct agreement_member *member, uint64_t groups,
+                            uint32_t partition)
+{
+    return !(pledges_windows(commit_pledges(member->commit)) & pledge_bit(partition)) &&
+           !commit_still_wrote(member->commit, groups, member->transaction->moment, partition);
 }
 
 /* Has something changed, under the eyes of those that were met before? */
@@ -255,8 +296,7 @@ static bool earlier_hold(const struct taking *taking, struct error *err)
         const struct agreement_member *member = member_of(taking->agreement, taken->scope.node);
 
         for (const struct met *met = member ? member->met : NULL; met; met = met->next)
-            if (commit_still_wrote(member->commit, taken->groups, member->transaction->moment,
-                                   met->partition))
+            if (!partition_holds(member, taken->groups, met->partition))
                 return error_set(err, ERROR_CONFLICT,
                                  "what the transaction has read was changed before it came to "
                                  "another node");
@@ -278,19 +318,35 @@ static bool still_take(struct taking *taking, struct error *err)
     return true;
 }
 
-/* While no node writes. *ret_again: one did, or took too long to come to rest. */
-static bool moment_take(struct taking *taking, bool *ret_again, struct error *err)
+/* All nodes come to rest. The one that took long the last time is waited for while no other is kept
+ * still, so that a slow node is not felt by the writers of the others; these are waited for in the
+ * order of their numbers, and not for long. False: one did not come to rest, and is `slow` now. */
+static bool nodes_keep(struct taking *taking)
 {
-    int64_t until_ms = clock_monotonic_ms() + COMMIT_STILL_MS_MAX / 2;
-    bool still = true, fine;
+    size_t first = taking->slow;
+    bool still =
+        commit_still_begin(taking->list[first].scope.commit,
+                           clock_monotonic_ms() + COMMIT_STILL_MS_MAX, &taking->list[first].groups);
+    int64_t until_ms = clock_monotonic_ms() + taking->kept_ms;
 
+    taking->list[first].still = still;
     for (size_t i = 0; i < taking->count && still; i++) {
         struct taken *taken = &taking->list[i];
 
+        if (i == first)
+            continue;
         taken->still = still = commit_still_begin(taken->scope.commit, until_ms, &taken->groups);
+        if (!still)
+            taking->slow = i;
     }
-    fine = still ? still_take(taking, err)
-                 : error_set(err, ERROR_CONFLICT, "a node takes long to write what it is writing");
+    return still;
+}
+
+/* False: a node has written meanwhile. */
+static bool nodes_let_go(struct taking *taking)
+{
+    bool still = true;
+
     for (size_t i = 0; i < taking->count; i++) {
         struct taken *taken = &taking->list[i];
 
@@ -298,7 +354,20 @@ static bool moment_take(struct taking *taking, bool *ret_again, struct error *er
             still &= commit_still_end(taken->scope.commit, taken->groups);
         taken->still = false;
     }
-    *ret_again = !still;
+    return still;
+}
+
+/* While no node writes. *ret_again: one did, or took too long to come to rest. */
+static bool moment_take(struct taking *taking, bool *ret_again, struct error *err)
+{
+    bool kept = nodes_keep(taking), fine, still;
+
+    fine = kept ? still_take(taking, err)
+                : error_set(err, ERROR_CONFLICT, "a node takes long to write what it is writing");
+    still = nodes_let_go(taking);
+    *ret_again = !kept || !still;
+    if (!kept) /* several that are slow need more of each other's time */
+        taking->kept_ms = MIN(2 * taking->kept_ms, (int64_t)COMMIT_STILL_MS_MAX / 2);
     if (!still && fine)
         fine = error_set(err, ERROR_CONFLICT, "a node took long to give a snapshot");
     return fine;
@@ -349,14 +418,17 @@ static bool later_drop(struct taking *taking)
     if (count == taking->count)
         return false;
     taking->count = count;
+    taking->slow = 0;
     return true;
 }
 
 static bool nodes_take(struct taking *taking, struct error *err)
 {
+    int64_t until_ms = clock_monotonic_ms() + MOMENT_MS_MAX;
     int restless = 0;
 
-    for (int i = 0; i < MOMENT_ATTEMPTS_MAX; i++) {
+    taking->kept_ms = KEPT_MS_FIRST;
+    do {
         bool again = false;
 
         if (!windows_await(taking, err))
@@ -368,9 +440,11 @@ static bool nodes_take(struct taking *taking, struct error *err)
             continue;
         }
         taken_drop(taking);
-        if (!later_drop(taking) && (!again || ++restless == RESTLESS_MAX))
+        if (again && ++restless % RESTLESS_MAX)
+            continue;
+        if (!later_drop(taking) && !again)
             return false;
-    }
+    } while (clock_monotonic_ms() < until_ms);
     return false;
 }
 
@@ -399,13 +473,13 @@ static bool early_holds(const struct agreement_member *member, uint32_t partitio
                         struct error *err)
 {
     uint64_t groups;
-    bool wrote = true;
+    bool holds = false;
 
-    if (commit_still_begin(member->commit, clock_monotonic_ms() + COMMIT_STILL_MS_MAX, &groups)) {
-        wrote = commit_still_wrote(member->commit, groups, member->transaction->moment, partition);
+    if (commit_still_begin(member->commit, clock_monotonic_ms() + MOMENT_MS_MAX, &groups)) {
+        holds = partition_holds(member, groups, partition);
         (void)commit_still_end(member->commit, groups);
     }
-    return !wrote ||
+    return holds ||
            error_set(err, ERROR_CONFLICT, "a partition was written to since the transaction began");
 }
 
@@ -415,9 +489,8 @@ static bool partition_meet(struct agreement *agreement, const struct item_scope 
     struct agreement_member *member = member_of(agreement, scope->node);
     struct met *met;
 
-    assert(member);
-    if (partition_is_met(member, scope->partition))
-        return true;
+    if (!member || partition_is_met(member, scope->partition))
+        return true; /* a node that did not serve is asked for by nobody, or refuses them */
     if (member->transaction->windows & pledge_bit(scope->partition))
         return error_set(err, ERROR_CONFLICT,
                          "a transaction over several nodes was being applied to the partition");
@@ -441,14 +514,20 @@ bool agreement_meet(struct agreement *agreement, const struct item_scope *scopes
                     uint64_t also, struct error *err)
 {
     struct taking taking = {.agreement = agreement, .scopes = scopes, .scope_count = count};
+    struct error refused;
 
     assert(count && (agreement->one_moment || !agreement->members));
     agreement->one_moment = true;
     if (!all_are_members(&taking)) {
         nodes_list(&taking, also);
-        if (!nodes_take(&taking, err))
+        if (any_is_new(&taking, &refused)) {
+            if (!nodes_take(&taking, err))
+                return false;
+            members_add(&taking);
+        } else if (!agreement->members) {
+            *err = refused;
             return false;
-        members_add(&taking);
+        }
     }
     for (size_t i = 0; i < count; i++)
         if (!partition_meet(agreement, &scopes[i], err))
@@ -739,7 +818,8 @@ static bool alone_commit(struct agreement *agreement, struct agreement_member *m
 
     member->is_home = true;
     done = transaction_commit(member->transaction, err);
-    if (!done && (err->code == ERROR_STORE_IO || err->code == ERROR_WRITE_IN_DOUBT))
+    if (!done && (err->code == ERROR_STORE_IO || err->code == ERROR_STORE_CORRUPT ||
+                  err->code == ERROR_WRITE_IN_DOUBT))
         agreement->outcome = AGREEMENT_UNKNOWN;
     return done;
 }

@@ -134,6 +134,35 @@ test('collections on other nodes are read at the moment of the first, or the tra
   await none(server);
 });
 
+test('a node that is away keeps no transaction from the others', async (t) => {
+  const postgres = await Postgres.start(t);
+  const server = await start(t, ['--node', `a=rocksdb:${join(scratch(t), 'a')}`, '--node', `b=${postgres.url}`]);
+  const client = await mongoClient(t, server.mongo);
+  const c = client.db('shop').collection('c');
+  await spread(server, client, 'c');
+  const ids = { a: [], b: [] };
+  for (let i = 0; Math.min(ids.a.length, ids.b.length) < 2; i++) {
+    const { json } = await signed(server, 'POST', '/_orrery/containers/shop/c/key', { body: [`k${i}`] });
+    ids[json.partition.node].push(`k${i}`);
+  }
+  await c.insertMany([...ids.a, ...ids.b].map((_id) => ({ _id, n: 0 })));
+  const add = ([first, second]) => client.withSession(async (session) => {
+    session.startTransaction();
+    for (const _id of [first, second]) await c.updateOne({ _id }, { $inc: { n: 1 } }, { session });
+    await session.commitTransaction();
+  });
+  await postgres.stop('SIGQUIT');
+  await server.until(() => c.findOne({ _id: ids.b[0] }).then(() => false, () => true));
+  await server.until(() => add(ids.a).then(() => true, () => false)); // once the node is marked down
+  await add(ids.a);
+  await assert.rejects(add([ids.a[0], ids.b[0]]));
+  await assert.rejects(add(ids.b));
+  await postgres.resume();
+  await server.until(() => add([ids.a[0], ids.b[0]]).then(() => true, () => false));
+  assert.equal((await c.findOne({ _id: ids.a[0] })).n - (await c.findOne({ _id: ids.a[1] })).n, (await c.findOne({ _id: ids.b[0] })).n);
+  await none(server);
+});
+
 test('a moment outside of transactions is one of all nodes', async (t) => {
   const server = await start(t, await places.rocksdb(t));
   const client = await mongoClient(t, server.mongo);

@@ -842,6 +842,39 @@ static void a_moment_has_no_half_of_what_is_decided(void **state)
     assert_quiet(pair);
 }
 
+/* The other way round: the first snapshot was taken before the decision, the second one behind it,
+ * and the node of the first has not written its part yet. */
+static void an_earlier_snapshot_is_of_no_use_beside_what_is_decided(void **state)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct pair *pair = *state;
+    struct agreements *agreements = catalogue_agreements(pair->catalogue);
+    CLEANUP(agreement_free) struct agreement *agreement = agreement_new(agreements, arena);
+    struct other writer;
+    struct error err;
+
+    assert_ok(both_write(pair, 1, &err), &err);
+    assert_quiet(pair);
+    assert_ok(meet(pair, agreement, 1, 1, arena, &err), &err);
+    assert_int_equal(version_within(pair, agreement, 1, arena), 1);
+    fault_engine_hold_writes(pair->faults[0]);
+    other_start(&writer, pair, NODES, 2, true);
+    fault_engine_wait_held(pair->faults[0]);
+    fault_engine_unplug(pair->faults[1], true); /* so that it does not even try to write */
+    fault_engine_release_writes(pair->faults[0]);
+    thread_join(&writer.thread);
+    assert_false(writer.done);
+    assert_int_equal(writer.err.code, ERROR_WRITE_IN_DOUBT);
+    assert_int_equal(version_at(pair, 0), 2);
+    assert_false(meet(pair, agreement, 0, 1, arena, &err));
+    assert_int_equal(err.code, ERROR_CONFLICT);
+    fault_engine_unplug(pair->faults[1], false);
+    for (int i = 0; i < LOOKS_MAX && agreements_waiting(agreements); i++)
+        usleep(1000);
+    assert_int_equal(version_at(pair, 1), 2);
+    assert_quiet(pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -863,6 +896,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_node_that_is_met_later_must_fit_the_moment, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_moment_has_no_half_of_what_is_decided, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_earlier_snapshot_is_of_no_use_beside_what_is_decided,
+                                        setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

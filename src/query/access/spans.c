@@ -210,8 +210,11 @@ static bool moment_find(const struct query_request *request, const struct item_s
             *ret_moment = request->moments[i];
             return true;
         }
-    return (!request->moment_count && (!request->snapshot || !request->snapshot_of ||
-                                       request->snapshot_of == scope->engine)) ||
+    if (request->moment_count) /* it did not serve when the others were met */
+        return engine_serves(engine, err) &&
+               error_set(err, ERROR_CONFLICT,
+                         "a partition is on a node that the transaction has not met");
+    return !request->snapshot || !request->snapshot_of || request->snapshot_of == scope->engine ||
            error_set(err, ERROR_NOT_SUPPORTED,
                      "a transaction cannot read partitions on different nodes");
 }

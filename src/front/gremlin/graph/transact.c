@@ -68,22 +68,29 @@ static bool node_meet(struct gremlin_graph *graph, uint32_t node, struct item_sc
     return agreement_meet(graph->agreement, scopes, count, nodes, err);
 }
 
-static struct transaction *node_transaction(const struct gremlin_graph *graph,
-                                            const struct item_scope *scope)
+/* A node that did not serve was not met. */
+static bool node_find(const struct gremlin_graph *graph, const struct item_scope *scope,
+                      struct transaction **ret_transaction, struct error *err)
 {
+    const struct engine *engine = engine_reader_behind(scope->engine);
     const struct agreement_member *member = NULL;
 
     while ((member = agreement_next(graph->agreement, member)))
-        if (agreement_member_engine(member) == engine_reader_behind(scope->engine))
-            return agreement_member_transaction(member);
-    assert(!"it was met");
-    return NULL;
+        if (agreement_member_engine(member) == engine) {
+            *ret_transaction = agreement_member_transaction(member);
+            return true;
+        }
+    return engine_serves(engine, err) &&
+           error_set(err, ERROR_CONFLICT,
+                     "a node of the graph serves again, since the moment that "
+                     "the request reads");
 }
 
 bool gremlin_part_of(struct gremlin_graph *graph, uint32_t node, struct gremlin_part **ret_part,
                      struct error *err)
 {
     struct gremlin_part *part = graph->parts;
+    struct transaction *transaction;
     struct item_scope scope;
 
     while (part && part->node != node)
@@ -92,12 +99,12 @@ bool gremlin_part_of(struct gremlin_graph *graph, uint32_t node, struct gremlin_
         *ret_part = part;
         return true;
     }
-    if (!node_meet(graph, node, &scope, err))
+    if (!node_meet(graph, node, &scope, err) || !node_find(graph, &scope, &transaction, err))
         return false;
     part = MEMORY_NEW(struct gremlin_part);
     *part = (struct gremlin_part){.node = node,
                                   .engine = scope.engine,
-                                  .transaction = node_transaction(graph, &scope),
+                                  .transaction = transaction,
                                   .arena = graph->transact_arena,
                                   .next = graph->parts};
     graph->parts = part;
