@@ -229,7 +229,6 @@ static void number_take(struct mongo_call *call, int64_t number, enum mongo_numb
 
     if (session->use == MONGO_NUMBER_OPEN)
         abort_open(call);
-    memory_free(TAKE(session->home));
     session->number = number;
     session->use = use;
     session->expired = false;
@@ -452,13 +451,12 @@ static bool open_commit(struct mongo_call *call, struct error *err)
 static bool commit_recover(struct mongo_call *call, struct error *err)
 {
     struct mongo_logical *session = call->logical;
-    bool committed;
+    bool doubt = call->number == session->number, committed;
 
-    if (!mongo_transact_recover(call, call->number,
-                                call->number == session->number ? session->home : NULL, &committed,
-                                err))
+    assert(!doubt || (session->use == MONGO_NUMBER_DOUBT && session->home));
+    if (!mongo_transact_recover(call, call->number, doubt ? session->home : NULL, &committed, err))
         return false;
-    if (call->number == session->number)
+    if (doubt)
         session->use = committed ? MONGO_NUMBER_COMMITTED : MONGO_NUMBER_ABORTED;
     return committed || no_such(call, call->number, err);
 }

@@ -521,14 +521,13 @@ bool mongo_transact_recover(struct mongo_call *call, int64_t number, const char 
         return false;
     if (!collection.container)
         return true;
-    if (!write_records_settle(&collection.space, err)) {
-        const struct error cause = *err;
+    if (!write_records_settle(&collection.space, err) ||
+        !write_records_find(&collection.space, call->logical->name, number, call->arena, &records,
+                            err)) {
+        const struct error cause = *err; /* nothing that would have it run again as a whole */
 
         return unknown(err, cause.message);
     }
-    if (!write_records_find(&collection.space, call->logical->name, number, call->arena, &records,
-                            err))
-        return false;
     for (size_t i = 0; i < records.count; i++)
         *ret_committed = *ret_committed || records.list[i].statement == COMMITTED_STATEMENT;
     return true;

@@ -33,7 +33,7 @@ struct mongo_logical {
     enum mongo_number_use use;
     bool expired;      /* of aborted: its time was over */
     void *transaction; /* of MONGO_NUMBER_OPEN; owned */
-    char *home;        /* of MONGO_NUMBER_DOUBT: where its record would be; owned; NULL: none */
+    char *home;        /* of the last MONGO_NUMBER_DOUBT: where its record would be; owned */
     bool reads_alone;  /* it is a moment that is held for reads, which is not counted */
 
     /* Of the table. */
