@@ -60,6 +60,21 @@ bool partition_route_skip(const struct partition_definition *definition, struct 
     return strategy_of(definition)->skip(definition, bytes, err);
 }
 
+bool partition_route_cut(const struct partition_definition *definition, struct slice bound,
+                         struct slice *ret_logical, struct slice *ret_pk, struct error *err)
+{
+    struct slice rest = bound, behind;
+
+    if (!partition_route_skip(definition, &rest, err))
+        return false;
+    behind = rest;
+    if (!partition_key_skip(definition, &behind, err))
+        return false;
+    *ret_logical = slice_first(bound, bound.len - behind.len);
+    *ret_pk = slice_first(rest, rest.len - behind.len);
+    return true;
+}
+
 size_t partition_route_split_points(const struct partition_definition *definition, size_t n,
                                     struct arena *arena, struct slice *ret_points)
 {

@@ -57,10 +57,10 @@ static bool wanted_find(struct fetching *f, struct arena *arena, struct error *e
 
         if (!item_space_admits(space, logical, err))
             return false;
-        f->wanted[i] = (struct wanted){
-            .key = item_key(names, logical, &reference->id, arena),
-            .span = (size_t)(partition_map_find(space->map, logical) - f->spans.list[0].span),
-            .place = i};
+        f->wanted[i] =
+            (struct wanted){.key = item_key(names, logical, &reference->id, arena), .place = i};
+        f->wanted[i].span =
+            (size_t)(partition_map_find(space->map, f->wanted[i].key) - f->spans.list[0].span);
     }
     qsort(f->wanted, f->fetch->count, sizeof *f->wanted, wanted_compare);
     return true;
