@@ -464,21 +464,11 @@ static bool sum_compare(struct verify *verify, struct slice key, const int64_t *
     return !verify->repair || !fits || verify_repair_sum(verify, key, lacks, err);
 }
 
-const struct partition_span *verify_parts_of(const struct verify *verify, struct slice logical,
-                                             size_t *ret_count)
-{
-    struct slice max = arena_join(verify->arena, (const struct slice[]){logical, SLICE("\xFF")}, 2);
-
-    return partition_map_overlap(verify->scope.map, (struct partition_range){logical, max},
-                                 ret_count);
-}
-
 static bool is_spread(const struct verify *verify, struct slice logical)
 {
-    size_t count = 1;
+    size_t count;
 
-    if (partition_map_is_spread(verify->scope.map))
-        (void)verify_parts_of(verify, logical, &count);
+    (void)partition_map_parts(verify->scope.map, logical, &count);
     return count > 1;
 }
 
@@ -521,7 +511,7 @@ static bool spread_check(struct verify *verify, struct error *err)
         return true;
     if (!partition_route_cut(definition, span->max, &logical, &pk, err))
         return false;
-    parts = verify_parts_of(verify, logical, &count);
+    parts = partition_map_parts(verify->scope.map, logical, &count);
     for (size_t i = 0; i < count; i++)
         if (!part_sum(verify, parts[i].id, logical, sums, err))
             return false;

@@ -104,12 +104,6 @@ NODISCARD bool verify_history_step(struct verify *verify, size_t entries_max, si
  * (surplus.data NULL: none), as things are now. */
 NODISCARD bool verify_repair_item(struct verify *verify, struct slice item_key,
                                   struct slice surplus, struct error *err);
-/* The spans that a logical partition is in, the first of which has its sums; one, unless it is
- * spread.
- */
-const struct partition_span *verify_parts_of(const struct verify *verify, struct slice logical,
-                                             size_t *ret_count);
-
 /* Adds to a sum what it lacks. */
 NODISCARD bool verify_repair_sum(struct verify *verify, struct slice key, const int64_t *lacks,
                                  struct error *err);

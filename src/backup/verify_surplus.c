@@ -108,7 +108,7 @@ static bool sum_is_orphan(struct verify *verify, struct slice key, bool *ret_orp
     *ret_orphan = false;
     if (!logical.len || key.data[1] != 'l')
         return true;
-    parts = verify_parts_of(verify, logical, &count);
+    parts = partition_map_parts(verify->scope.map, logical, &count);
     if (count > 1) {
         *ret_orphan = parts[0].id != verify->partition->id;
         return true;

@@ -393,15 +393,12 @@ static struct transaction_entity *entity_provisional(const struct transaction *t
                : NULL;
 }
 
-/* The spans the logical partition is in: one, unless it is spread. */
-static const struct partition_span *parts_of(struct transaction *transaction, size_t *ret_count)
+static const struct partition_span *parts_of(const struct transaction *transaction,
+                                             size_t *ret_count)
 {
     const struct transaction_place *place = transaction->place;
-    struct slice max =
-        arena_join(transaction->arena, (const struct slice[]){place->logical, SLICE("\xFF")}, 2);
 
-    return partition_map_overlap(place->scope.map, (struct partition_range){place->logical, max},
-                                 ret_count);
+    return partition_map_parts(place->scope.map, place->logical, ret_count);
 }
 
 /* Looked up in the part that has it. */

@@ -355,6 +355,18 @@ bool partition_map_is_part(const struct partition_map *map, const struct partiti
            (span + 1 < map->spans + map->count && span[1].cut == PARTITION_CUT_SPREAD);
 }
 
+const struct partition_span *partition_map_parts(const struct partition_map *map,
+                                                 struct slice logical, size_t *ret_count)
+{
+    size_t first = find_index(map, logical), end = first + 1;
+
+    while (end < map->count && map->spans[end].cut == PARTITION_CUT_SPREAD &&
+           slice_starts_with(map->spans[end].min, logical))
+        end++;
+    *ret_count = end - first;
+    return &map->spans[first];
+}
+
 const struct partition_span *partition_map_find_id(const struct partition_map *map, uint32_t id)
 {
     size_t low = 0, high = map->count;

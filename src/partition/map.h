@@ -94,6 +94,10 @@ const struct partition_span *partition_map_find(const struct partition_map *map,
 bool partition_map_is_spread(const struct partition_map *map);
 /* Does the span begin or end within a key value? */
 bool partition_map_is_part(const struct partition_map *map, const struct partition_span *span);
+/* The spans that a logical partition (routing key and pk) is in, in the order of its ids: one,
+ * unless it is spread. The first has what belongs to the whole of it. */
+const struct partition_span *partition_map_parts(const struct partition_map *map,
+                                                 struct slice logical, size_t *ret_count);
 
 /* The span of that id, or NULL: it never was, or has been split, merged or moved away. */
 const struct partition_span *partition_map_find_id(const struct partition_map *map, uint32_t id);

@@ -400,10 +400,8 @@ static bool part_plan(const struct item_space *space, const struct partition_spa
 static bool changes_plan(const struct item_space *space, struct slice logical, int64_t time_ms,
                          struct plan *plan, struct arena *arena, struct error *err)
 {
-    struct slice max = arena_join(arena, (const struct slice[]){logical, SLICE("\xFF")}, 2);
     size_t count;
-    const struct partition_span *spans =
-        partition_map_overlap(space->map, (struct partition_range){logical, max}, &count);
+    const struct partition_span *spans = partition_map_parts(space->map, logical, &count);
 
     for (size_t i = 0; i < count; i++)
         if (!part_plan(space, &spans[i], logical, time_ms, plan, arena, err))

@@ -368,6 +368,41 @@ static void a_stored_map_reads_back_whole(void **state UNUSED)
     assert_slice_equal(buf_slice(&second), buf_slice(&first));
 }
 
+/* Of which others have the same routing key, as long texts of one beginning may. */
+static void the_parts_of_a_spread_key_are_found(void **state UNUSED)
+{
+    struct partition_span spans[] = {
+        {.id = 1, .min = PARTITION_ROUTING_MIN, .max = SLICE("r")},
+        {.id = 2, .cut = PARTITION_CUT_ISOLATED, .min = SLICE("r"), .max = SLICE("rkf")},
+        {.id = 3, .cut = PARTITION_CUT_SPREAD, .min = SLICE("rkf"), .max = SLICE("rkq")},
+        {.id = 4, .cut = PARTITION_CUT_SPREAD, .min = SLICE("rkq"), .max = SLICE("r\xFF")},
+        {.id = 5,
+         .cut = PARTITION_CUT_ISOLATED,
+         .min = SLICE("r\xFF"),
+         .max = PARTITION_ROUTING_MAX},
+    };
+    static const struct {
+        const char *logical;
+        uint32_t first;
+        size_t count;
+    } cases[] = {{"ak", 1, 1}, {"rk", 2, 3}, {"ra", 2, 1}, {"rz", 4, 1}, {"sk", 5, 1}};
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    struct error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(spans); i++) {
+        spans[i].epoch = 1;
+        spans[i].share = 0.2;
+    }
+    assert_ok(partition_map_new(spans, ARRAY_LEN(spans), 1, &map, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t count;
+
+        assert_int_equal(partition_map_parts(map, slice_of_text(cases[i].logical), &count)->id,
+                         cases[i].first);
+        assert_int_equal(count, cases[i].count);
+    }
+}
+
 /* Versions before format 2 would take the items of a part for ones out of place. */
 static void a_map_with_a_spread_key_is_of_format_2_and_on_one_node(void **state UNUSED)
 {
@@ -508,6 +543,7 @@ int main(void)
         cmocka_unit_test(every_key_is_in_exactly_one_span),
         cmocka_unit_test(a_million_keys_spread_within_5_percent),
         cmocka_unit_test(a_stored_map_reads_back_whole),
+        cmocka_unit_test(the_parts_of_a_spread_key_are_found),
         cmocka_unit_test(a_map_with_a_spread_key_is_of_format_2_and_on_one_node),
         cmocka_unit_test(stored_bytes_are_those_of_format_1),
         cmocka_unit_test(a_damaged_map_is_refused_or_still_tiles),
