@@ -183,6 +183,18 @@ test('the limit of a logical partition counts over all parts', async (t) => {
   await verified(server);
 });
 
+test('a key beside a spread one has to fit one partition still', async (t) => {
+  const { server, container } = await started(t, ['--set', 'partition.bytes_max=64K', '--set', 'logical_partition.bytes_max=160K']);
+  const item = (n, pk) => ({ id: `i${String(n).padStart(3, '0')}`, pk, text: 'x'.repeat(2000) });
+  for (let n = 0; n < 10; n++) await container.items.create(item(n, 'hot'));
+  await done(server, 'spread', { partitionKey: ['hot'], parts: 4 });
+  for (let n = 10; n < 50; n++) await container.items.create(item(n, 'hot')); // more than one may have
+  await assert.rejects(async () => {
+    for (let n = 0; n < 50; n++) await container.items.create(item(n, 'other'));
+  }, { code: 403 });
+  assert.match((await post(server, 'gather', { partitionKey: ['hot'] })).text, /more than the \d+ a physical partition may have/);
+});
+
 test('a container that has something for whole keys does not spread one, and the other way round', async (t) => {
   const { server, client, container } = await started(t, [], { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/n2'] }] } });
   for (let n = 0; n < 10; n++) await container.items.create({ id: `i${n}`, pk: 'hot', n2: n });
