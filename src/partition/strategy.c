@@ -100,12 +100,15 @@ static bool is_end(struct slice bytes)
 }
 
 /* A routing key or the beginning of one, up to a whole component; FF may follow. No component
- * begins with FF, but the hash of a long one may end in it. */
+ * begins with FF, but the hash of a long one may end in it. Or a bound of a key that is spread. */
 bool partition_route_is_bound(const struct partition_definition *definition, struct slice bytes)
 {
+    struct slice logical, pk;
     struct error ignored;
 
-    if (definition->strategy == PARTITION_STRATEGY_HASH)
+    if (definition->strategy == PARTITION_STRATEGY_HASH ||
+        (partition_route_cut(definition, bytes, &logical, &pk, &ignored) &&
+         logical.len < bytes.len))
         return true;
     if (!is_end(bytes) && definition->strategy == PARTITION_STRATEGY_LOOKUP) {
         if (bytes.len < PARTITION_SHARD_SIZE ||
