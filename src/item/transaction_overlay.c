@@ -102,7 +102,8 @@ static bool whole_build(struct transaction *transaction, struct error *err)
                                &section->set, &part, err);
         if (!fine)
             break;
-        stamp(section->set, transaction, numbers);
+        /* items of a spread key are told apart by them, across its parts */
+        stamp(section->set, transaction, transaction_is_spread(section->scope) ? numbers : 0);
         numbers += part.number_count;
         overlay->sections[overlay->count++] = view_section_of(&part, arena);
     }
