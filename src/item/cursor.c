@@ -231,6 +231,8 @@ static struct engine_range keys_range(const struct cursor_request *request, stru
     if (request->routing_max.data &&
         (!request->logical.len || slice_starts_with(request->routing_max, request->logical)))
         range.max = joined(arena, PARTITION_FAMILY_ITEM, request->routing_max, SLICE_NONE);
+    if (slice_compare(range.min, range.max) > 0) /* a part of another key with this routing key */
+        range.max = range.min;
     return range;
 }
 

@@ -61,6 +61,8 @@ static struct engine_range item_range(const struct item_scan_request *request, s
     if (request->routing_max.data &&
         (!request->logical.len || slice_starts_with(request->routing_max, request->logical)))
         range.max = item_family_key(arena, PARTITION_FAMILY_ITEM, request->routing_max);
+    if (slice_compare(range.min, range.max) > 0) /* a part of another key with this routing key */
+        range.max = range.min;
     return range;
 }
 
