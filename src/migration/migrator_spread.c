@@ -85,6 +85,18 @@ static bool items_walk(struct walk *walk, struct engine *engine, uint32_t partit
     }
 }
 
+/* What the key has, in whichever of its parts: its sums are in the first. Others may share its
+ * routing key. */
+static bool usage_of(const struct container *container, const struct partition_span *first,
+                     struct slice logical, struct arena *arena, struct container_usage *ret_usage,
+                     struct error *err)
+{
+    struct slice behind = arena_join(arena, (const struct slice[]){logical, SLICE("\xFF")}, 2);
+
+    return container_usage_range(container, first, (struct partition_range){logical, behind}, arena,
+                                 ret_usage, err);
+}
+
 /* parts - 1 points within the key. */
 static bool points_find(const struct container *container, const struct partition_span *span,
                         struct slice logical, const struct container_usage *usage, size_t parts,
@@ -149,6 +161,7 @@ bool migrator_spread(struct migrator *migrator, const struct container *containe
     struct container_usage usage, all;
     const struct partition_span *span;
     struct partition_range range;
+    struct slice logical;
     size_t spans, before, behind;
 
     if (parts < 2 || parts > MIGRATION_TARGETS_MAX - 2)
@@ -159,6 +172,7 @@ bool migrator_spread(struct migrator *migrator, const struct container *containe
     definition = &definition_fields(container_definition(now))->key;
     if (!key_check(definition, key, err))
         return false;
+    logical = item_logical(definition, key, arena);
     range = partition_route_range(definition, key, arena);
     span = partition_map_overlap(container_map(now), range, &spans);
     if (spans != 1)
@@ -166,10 +180,9 @@ bool migrator_spread(struct migrator *migrator, const struct container *containe
                          "the key is spread over %zu parts already: gather it first", spans);
     before = slice_compare(range.min, span->min) > 0;
     behind = slice_compare(range.max, span->max) < 0;
-    if (!container_usage_range(now, span, range, arena, &usage, err) ||
+    if (!usage_of(now, span, logical, arena, &usage, err) ||
         !container_usage_partition(now, span, arena, &all, err) ||
-        !points_find(now, span, item_logical(definition, key, arena), &usage, parts, arena,
-                     bounds + before, err))
+        !points_find(now, span, logical, &usage, parts, arena, bounds + before, err))
         return false;
     if (before)
         bounds[0] = range.min;
@@ -206,8 +219,7 @@ bool migrator_gather(struct migrator *migrator, const struct container *containe
     if (count < 2)
         return error_set(err, ERROR_BAD_REQUEST, "the key is not spread: it is in partition %u",
                          span->id);
-    /* The sum of the key is in its first part. */
-    if (!container_usage_range(now, span, range, arena, &usage, err))
+    if (!usage_of(now, span, item_logical(definition, key, arena), arena, &usage, err))
         return false;
     bytes_max = container_limits(now)->partition_bytes_max;
     if (bytes_max && usage.bytes > bytes_max)
