@@ -163,6 +163,12 @@ static void range_set(struct reading *r, struct partition_range range)
         r->request.routing_max = range.max;
 }
 
+/* Of a key that is elsewhere for a time nothing was seen: who comes back goes on from there. */
+static bool stays(const struct reading *r)
+{
+    return promotion_list_keeps_place(container_promotions(r->items->container), r->span);
+}
+
 /* One part after the other, until one has something. */
 static bool parts_read(struct reading *r, struct error *err)
 {
@@ -178,7 +184,8 @@ static bool parts_read(struct reading *r, struct error *err)
         range_set(r, part->range);
         if (!steps_read(r, err))
             return false;
-        part->lsn = r->page.lsn;
+        if (!stays(r))
+            part->lsn = r->page.lsn;
         found = r->page.count || r->page.more;
     }
     rest_change_parts_rotate(r->parts, i);
@@ -312,9 +319,7 @@ static bool feed_answer(struct reading *r, struct error *err)
 
     if (!(r->parts ? parts_read(r, err) : steps_read(r, err)) || !rest_call_grown(r->call, err))
         return false;
-    /* Of a key that is elsewhere for a time nothing was seen: who comes back goes on from there. */
-    if (r->position_given &&
-        promotion_list_keeps_place(container_promotions(r->items->container), r->span))
+    if (r->position_given && stays(r))
         r->page.lsn = r->position;
     etag = r->parts ? arena_printf(r->call->arena, "\"%.*s\"",
                                    SLICE_ARG(rest_change_parts_text(r->parts, r->call->arena)))

@@ -28,7 +28,7 @@ struct rest_change_parts {
 /* Is it a position of this kind? */
 bool rest_change_parts_is(struct slice text);
 
-/* One part for each span the key is in, all at LSN 0. ERROR_TOO_LARGE: too many. */
+/* One part for each span the key is in, all at LSN 0. ERROR_RANGE_GONE: too many. */
 NODISCARD bool rest_change_parts_begin(const struct partition_map *map, struct partition_range key,
                                        struct rest_change_parts *ret_parts, struct error *err);
 
