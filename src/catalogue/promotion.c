@@ -540,6 +540,7 @@ static bool begin_check(const struct container *origin, const struct container *
         (own && !catalogue_resident_lets_promote(own, err)) ||
         !catalogue_placed_lets_promote(origin, err) ||
         !catalogue_spread_lets_promote(origin, err) ||
+        (own && !catalogue_spread_lets_promote(own, err)) ||
         (own && !catalogue_placed_lets_promote(own, err)) ||
         !ties_check(origin, own, range, ret_known, err))
         return false;

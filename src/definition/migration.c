@@ -101,6 +101,8 @@ static bool parts_check(const struct planning *p, struct error *err)
                              p->sources[i]->id,
                              p->request->kind == MIGRATION_MOVE    ? "moved"
                              : p->request->kind == MIGRATION_MERGE ? "merged"
+                             : p->request->kind == MIGRATION_SPLIT ? "split"
+                             : p->request->kind == MIGRATION_COPY  ? "copied"
                                                                    : "changed");
     return true;
 }
