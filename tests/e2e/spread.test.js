@@ -183,6 +183,26 @@ test('the limit of a logical partition counts over all parts', async (t) => {
   await verified(server);
 });
 
+test('composite indexes order a spread key, page by page', async (t) => {
+  const compositeIndexes = [[{ path: '/n', order: 'ascending' }, { path: '/id', order: 'descending' }]];
+  const { server, container } = await started(t, [], { indexingPolicy: { compositeIndexes } });
+  await fill(container);
+  const wanted = many(60, 'hot').sort((a, b) => a.n - b.n || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
+  const ordered = async (what) => {
+    const rows = async (order) =>
+      (await fresh(t, server).items.query(`SELECT c.id FROM c ORDER BY ${order}`, { partitionKey: 'hot', maxItemCount: 7 }).fetchAll()).resources.map(({ id }) => id);
+    assert.deepEqual(await rows('c.n ASC, c.id DESC'), wanted, what);
+    assert.deepEqual(await rows('c.n DESC, c.id ASC'), [...wanted].reverse(), what);
+  };
+  await ordered('before');
+  await done(server, 'spread', { partitionKey: ['hot'], parts: 4 });
+  await ordered('spread');
+  await verified(server);
+  await done(server, 'gather', { partitionKey: ['hot'] });
+  await ordered('gathered');
+  await verified(server);
+});
+
 test('a key beside a spread one has to fit one partition still', async (t) => {
   const { server, container } = await started(t, ['--set', 'partition.bytes_max=64K', '--set', 'logical_partition.bytes_max=160K']);
   const item = (n, pk) => ({ id: `i${String(n).padStart(3, '0')}`, pk, text: 'x'.repeat(2000) });
