@@ -56,8 +56,9 @@ struct net_connection {
     bool aborted;     /* to be destroyed by settle */
     bool linger;      /* when finished */
     bool peer_closed; /* nothing more will come */
-    bool full;        /* output passed the mark and has not fallen to half of it yet */
-    bool give_again;  /* the protocol can take what it left */
+    bool never_full;
+    bool full;       /* output passed the mark and has not fallen to half of it yet */
+    bool give_again; /* the protocol can take what it left */
     bool write_blocked, write_wants_read;
     bool read_armed, write_armed;
     unsigned depth; /* inside callbacks; settle waits for the outermost */
@@ -509,6 +510,8 @@ static void connection_mark(struct net_connection *connection)
 {
     size_t high = connection->shard->settings->output_high;
 
+    if (connection->never_full)
+        return;
     if (connection->output.len > high) {
         connection->full = true;
     } else if (connection->full && connection->output.len <= high / 2) {
@@ -735,6 +738,12 @@ bool net_connection_is_full(struct net_connection *connection)
 {
     connection_mark(connection);
     return connection->full;
+}
+
+void net_connection_never_full(struct net_connection *connection)
+{
+    connection->never_full = true;
+    connection->full = false;
 }
 
 void net_connection_resume(struct net_connection *connection)
