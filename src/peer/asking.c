@@ -284,6 +284,7 @@ static size_t verdict_take(struct way *way, struct slice bytes)
     }
     way->open = true;
     way->idle_since_ms = net_connection_now_ms(way->connection);
+        way->asker->dial_ms = net_connection_now_ms(way->connection) + LOOK_MS;
     net_connection_deadline(way->connection, way->idle_since_ms + OPEN_LOOK_MS);
     return PEER_ANSWER_BYTES;
 }
