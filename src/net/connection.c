@@ -752,6 +752,19 @@ void net_connection_resume(struct net_connection *connection)
 }
 
 void net_connection_meter(struct net_connection *connection, struct memory_meter *meter)
+void net_connection_enter(struct net_connection *connection)
+{
+    connection_clock(connection);
+    connection->depth++;
+}
+
+void net_connection_leave(struct net_connection *connection)
+{
+    assert(connection->depth);
+    connection->depth--;
+    net_connection_flush(connection);
+}
+
 {
     if (connection->meter == meter)
         return;

@@ -688,9 +688,11 @@ void net_http_hand_over(struct net_http_request *request,
     http->handling = exchange;
     request->user = NULL;
     request->gone = NULL;
+    /* The handler may defer and answer at once, which ends the connection if that was its last. */
+    net_connection_enter(http->connection);
     handle(request, context);
     assert(!http->handling && !http->upgrade);
-    net_connection_flush(http->connection);
+    net_connection_leave(http->connection);
 }
 
 struct net_connection *net_http_connection_of(const struct net_http_request *request)
