@@ -23,6 +23,8 @@
 #include "base/memory.h"
 #include "peer/frame.h"
 
+#include <xxhash.h>
+
 enum {
     LOOK_MS = 20,       /* while requests wait */
     OPEN_LOOK_MS = 250, /* while requests are asked: does the owner still own? */
@@ -607,6 +609,25 @@ void peer_request_handle(struct net_http_request *request, void *context)
 {
     struct peer_door *door = context;
     struct asked *asked;
+/* Whose account it is is found out by the owner. Here requests are told apart by the host they
+ * name: accounts have hosts, and where they have none all share one part of the memory. False: it
+ * was refused. */
+static bool request_bill(struct peer_doors *doors, struct net_http_request *request)
+{
+    struct slice host = net_http_header(request, SLICE("host"));
+    struct memory_meter *share = &doors->shares[XXH3_64bits(host.data, host.len) % PEER_SHARES];
+
+    if (!doors->memory)
+        return true;
+    net_http_bill(request, share);
+    if (!memory_meter_is_full(share))
+        return true;
+    atomic_fetch_add(&doors->requests_refused, 1);
+    net_http_refuse(request, 503,
+                    "requests that are passed on hold as many bytes as they may: nothing was done");
+    return false;
+}
+
 
     if (atomic_load(&door->doors->owning) == PEER_OURS) {
         door->local.handle(request, door->local.handle_context);
@@ -618,6 +639,8 @@ void peer_request_handle(struct net_http_request *request, void *context)
     asked = ARENA_NEW(request->arena, struct asked);
     asked->request = request;
     asked->asker = &door->askers->list[net_loop_index(request->loop)];
+    if (!request_bill(door->doors, request))
+        return;
     asked->repeats = door->requests.repeats(request, door->requests.context);
     request->user = asked;
     request->gone = asked_gone;

@@ -49,6 +49,8 @@ struct peer_doors *peer_doors_new(const struct peer_doors_options *options)
     doors->wait_ms = options->wait_ms;
     doors->drain_ms = options->drain_ms;
     doors->memory = options->memory;
+    for (size_t i = 0; doors->memory && i < PEER_SHARES; i++)
+        memory_meter_init(&doors->shares[i], doors->memory, doors->memory->max / 4);
     mutex_init(&doors->lock);
     for (int i = 0; i < PEER_FRONTS; i++)
         doors->doors[i] = (struct peer_door){.doors = doors, .front = (enum peer_front)i};

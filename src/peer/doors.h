@@ -30,8 +30,10 @@ struct peer_doors; /* opaque, owned by the server */
 struct peer_doors_options {
     struct log *log;             /* borrowed */
     struct net_tls_context *tls; /* of servers among themselves; a reference is taken */
-    struct memory_meter *memory; /* what waits to be written between servers; may be NULL */
-    int64_t wait_ms;             /* for an owner */
+    /* What requests that are passed on hold, those of one host at most a quarter of it, and what
+     * waits to be written between servers; may be NULL. */
+    struct memory_meter *memory;
+    int64_t wait_ms;  /* for an owner */
     int64_t drain_ms; /* a connection that is passed on and has been quiet for so long is idle */
 };
 
@@ -92,7 +94,7 @@ struct peer_doors_metrics {
     uint64_t requests;          /* passed on one by one */
     uint64_t requests_repeated; /* passed on again, for the owner they went to had gone */
     uint64_t requests_lost;     /* answered 408: it is not known whether the owner did them */
-    uint64_t requests_refused;  /* answered 503: nobody owned for wait_ms */
+    uint64_t requests_refused;  /* answered 503: nobody owned for wait_ms, or no memory */
     uint64_t requests_waiting;  /* for an owner, now */
     uint64_t requests_taken;    /* of other servers' clients */
 };

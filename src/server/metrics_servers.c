@@ -67,7 +67,7 @@ void metrics_servers_print(struct member *member, const struct peer_doors *doors
            "Requests answered 408 because the owner went and may have done them.",
            (double)passed.requests_lost);
     figure(out, "orrery_forwarded_requests_refused_total", "counter",
-           "Requests answered 503 because no server owned the nodes.",
+           "Requests answered 503 because no server owned the nodes, or memory was full.",
            (double)passed.requests_refused);
     figure(out, "orrery_forwarded_requests_taken_total", "counter",
            "Requests taken that other servers have passed on.", (double)passed.requests_taken);
