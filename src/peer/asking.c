@@ -34,6 +34,7 @@ enum {
     SLOTS_FIRST = 64,
     SLOTS_MAX = 1 << SLOT_BITS,
     ANSWER_BYTES_MAX = 1 << 30,
+    LOSSES_MAX = 2,
 };
 
 struct asker;
@@ -47,6 +48,7 @@ struct asked {
     uint64_t id;                 /* on the way */
     int64_t waits_since_ms;
     bool repeats;
+    uint8_t losses; /* owners that went away without a word while they had it */
 };
 
 struct slot {
@@ -165,12 +167,13 @@ static void asked_refuse(struct asked *asked)
     net_http_refuse(asked->request, 503, "no server owns the nodes now: nothing was done");
 }
 
-/* The owner has gone and may have begun it. */
+/* The owner has gone and may have begun it. One that several owners in a row did not outlive may be
+ * what ended them: it is not given to the next. */
 static void asked_lose(struct asked *asked)
 {
     struct peer_doors *doors = asked->asker->door->doors;
 
-    if (asked->repeats) {
+    if (asked->repeats && asked->losses++ < LOSSES_MAX) {
         atomic_fetch_add(&doors->requests_repeated, 1);
         asked_wait(asked);
         return;
