@@ -33,7 +33,6 @@ enum {
     SLOT_BITS = 16,
     SLOTS_FIRST = 64,
     SLOTS_MAX = 1 << SLOT_BITS,
-    ANSWER_BYTES_MAX = 1 << 30,
     LOSSES_MAX = 2,
 };
 
@@ -164,7 +163,8 @@ static void asked_refuse(struct asked *asked)
     asked_wait_end(asked);
     atomic_fetch_add(&asked->asker->door->doors->requests_refused, 1);
     asked->request->gone = NULL;
-    net_http_refuse(asked->request, 503, "no server owns the nodes now: nothing was done");
+    net_http_refuse(asked->request, 503,
+                    "no server that owns the nodes was found in time: nothing was done");
 }
 
 /* The owner has gone and may have begun it. One that several owners in a row did not outlive may be
@@ -269,7 +269,7 @@ static void *way_open(struct net_connection *connection, void *context)
 
     way->asker = asker;
     way->connection = connection;
-    peer_frame_reader_init(&way->reader, ANSWER_BYTES_MAX);
+    peer_frame_reader_init(&way->reader, PEER_FRAME_BYTES_MAX);
     net_connection_never_full(connection);
     net_connection_meter(connection, asker->door->doors->memory);
     asker->way = way;
@@ -284,12 +284,12 @@ static size_t verdict_take(struct way *way, struct slice bytes)
     if (bytes.len < PEER_ANSWER_BYTES)
         return 0;
     if (!peer_answer_read(bytes.data, &verdict) || verdict != PEER_TAKEN) {
+        way->asker->dial_ms = net_connection_now_ms(way->connection) + LOOK_MS;
         way_leave(way);
         return bytes.len;
     }
     way->open = true;
     way->idle_since_ms = net_connection_now_ms(way->connection);
-        way->asker->dial_ms = net_connection_now_ms(way->connection) + LOOK_MS;
     net_connection_deadline(way->connection, way->idle_since_ms + OPEN_LOOK_MS);
     return PEER_ANSWER_BYTES;
 }
@@ -320,7 +320,7 @@ static bool answer_take(struct way *way, const struct peer_frame *frame)
     struct slice rest;
     uint32_t lines_len;
 
-    if (frame->payload.len < 4)
+    if (frame->payload.len < 4 || frame->number < 200 || frame->number > 599)
         return false;
     lines_len = bytes_get_be32(frame->payload.data);
     rest = slice_skip(frame->payload, 4);
@@ -439,13 +439,13 @@ static void asker_dial(struct asker *asker, struct net_connection *beside)
     struct net_address address;
     uint64_t incarnation;
 
+    buf_init(&bytes, PEER_HELLO_BYTES_MAX);
     if (clock_monotonic_ms() < asker->dial_ms)
         return;
     address = peer_doors_address(doors, &incarnation);
     if (!net_connection_dial(beside, &address, doors->tls, &way_protocol, asker))
         return;
     asker->way->incarnation = incarnation;
-    buf_init(&bytes, PEER_HELLO_BYTES_MAX);
     peer_hello_append(&bytes, &hello);
     net_output_append(net_connection_output(asker->way->connection), buf_slice(&bytes));
 }
@@ -459,6 +459,7 @@ static bool header_is_of_hop(struct slice name)
            slice_equal_nocase(name, SLICE("expect"));
 }
 
+/* Never longer than what the client sent: the limits that it was within here hold there, too. */
 static void message_head(const struct net_http_request *request, struct buf *out)
 {
     buf_append_slice(out, request->method);
@@ -469,12 +470,12 @@ static void message_head(const struct net_http_request *request, struct buf *out
         if (header_is_of_hop(request->headers[i].name))
             continue;
         buf_append_slice(out, request->headers[i].name);
-        BUF_APPEND(out, ": ");
+        buf_append_byte(out, ':');
         buf_append_slice(out, request->headers[i].value);
         BUF_APPEND(out, "\r\n");
     }
     if (request->body.len && !net_http_header(request, SLICE("content-length")).data)
-        buf_printf(out, "Content-Length: %zu\r\n", request->body.len);
+        buf_printf(out, "Content-Length:%zu\r\n", request->body.len);
     BUF_APPEND(out, "\r\n");
 }
 
@@ -608,10 +609,6 @@ static void asked_gone(struct net_http_request *request)
     net_http_respond(request, &(struct net_http_response){.status = 408});
 }
 
-void peer_request_handle(struct net_http_request *request, void *context)
-{
-    struct peer_door *door = context;
-    struct asked *asked;
 /* Whose account it is is found out by the owner. Here requests are told apart by the host they
  * name: accounts have hosts, and where they have none all share one part of the memory. False: it
  * was refused. */
@@ -631,6 +628,10 @@ static bool request_bill(struct peer_doors *doors, struct net_http_request *requ
     return false;
 }
 
+void peer_request_handle(struct net_http_request *request, void *context)
+{
+    struct peer_door *door = context;
+    struct asked *asked;
 
     if (atomic_load(&door->doors->owning) == PEER_OURS) {
         door->local.handle(request, door->local.handle_context);
@@ -638,12 +639,12 @@ static bool request_bill(struct peer_doors *doors, struct net_http_request *requ
     }
     if (door->requests.own && door->requests.own(request, door->requests.context))
         return;
+    if (!request_bill(door->doors, request))
+        return;
     net_http_defer(request);
     asked = ARENA_NEW(request->arena, struct asked);
     asked->request = request;
     asked->asker = &door->askers->list[net_loop_index(request->loop)];
-    if (!request_bill(door->doors, request))
-        return;
     asked->repeats = door->requests.repeats(request, door->requests.context);
     request->user = asked;
     request->gone = asked_gone;

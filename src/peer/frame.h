@@ -25,7 +25,13 @@ enum peer_frame_kind {
     PEER_FRAME_LEAVING,
 };
 
-enum { PEER_FRAME_HEAD_BYTES = 16, PEER_FRAME_FLAG = 1 };
+enum {
+    PEER_FRAME_HEAD_BYTES = 16,
+    PEER_FRAME_FLAG = 1,
+    /* Of a payload: the longest body that a front can be set to take, with its head. Fronts have
+     * limits of their own; this one is of what cannot be a frame. */
+    PEER_FRAME_BYTES_MAX = (1 << 30) + (4 << 20),
+};
 
 struct peer_frame {
     enum peer_frame_kind kind;

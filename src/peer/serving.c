@@ -9,10 +9,9 @@
 #include "base/memory.h"
 #include "peer/frame.h"
 
-enum {
-    IN_FLIGHT_MAX = 4096,
-    REQUEST_BYTES_MAX = 1 << 30, /* the front has a limit of its own */
-};
+/* More than the queue of the workers takes of one account, beyond which the front refuses: so it is
+ * not one account that keeps the way from being read. */
+enum { IN_FLIGHT_MAX = 16 * 1024 };
 
 struct serving;
 
@@ -39,7 +38,7 @@ static void *serving_open(struct net_connection *connection, void *context)
 
     serving->door = context;
     serving->connection = connection;
-    peer_frame_reader_init(&serving->reader, REQUEST_BYTES_MAX);
+    peer_frame_reader_init(&serving->reader, PEER_FRAME_BYTES_MAX);
     net_connection_meter(connection, serving->door->doors->memory);
     return serving;
 }

@@ -196,11 +196,18 @@ static bool path_is_items(struct slice path)
 }
 
 /* Whatever reads alone. In doubt it is not repeated. */
-static bool request_repeats(const struct net_http_request *request, void *context UNUSED)
+static bool request_reads(const struct net_http_request *request, void *context UNUSED)
+{
+    return slice_equal(request->method, SLICE("GET")) ||
+           slice_equal(request->method, SLICE("HEAD"));
+}
+
+/* Of REST queries, too, by what front/rest/rest.c takes for one. */
+static bool request_reads_rest(const struct net_http_request *request, void *context)
 {
     struct slice type, says;
 
-    if (slice_equal(request->method, SLICE("GET")) || slice_equal(request->method, SLICE("HEAD")))
+    if (request_reads(request, context))
         return true;
     if (!slice_equal(request->method, SLICE("POST")) || !path_is_items(request->path))
         return false;
@@ -225,7 +232,7 @@ static void requests_begin(struct server *server, struct peer_doors *doors, enum
                         &(struct peer_requests){
                             .http = server->door_http[front],
                             .own = front == PEER_REST ? request_own : NULL,
-                            .repeats = request_repeats,
+                            .repeats = front == PEER_REST ? request_reads_rest : request_reads,
                             .context = server,
                         });
 }
