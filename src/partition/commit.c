@@ -13,7 +13,8 @@ enum {
     RECENT_KEYS_DEFAULT = 65536,
     RECENT_BYTES_PER_KEY = 128,
     COUNTERS_DEFAULT = 65536,
-    HELD_POLL_MS = 2, /* while batches are held */
+    HELD_POLL_MS = 2,       /* while batches are held */
+    POISONED_POLL_MS = 250, /* while the outcome of a write is not known */
 };
 
 static void committer_main(void *context);
@@ -128,13 +129,15 @@ bool commit_submit(struct commit *commit, struct commit_batch *batch, struct err
     return true;
 }
 
-/* False: it is time to look at what is held. Under sleep_lock. */
+/* False: it is time to look at what is held, or whether the engine knows by now. Under sleep_lock.
+ */
 static bool queue_wait(struct commit *commit)
 {
     assert(mutex_is_held(&commit->sleep_lock));
-    if (commit->held)
+    if (commit->held || atomic_load(&commit->poisoned))
         return condition_wait_until(&commit->wake, &commit->sleep_lock,
-                                    clock_monotonic_ms() + HELD_POLL_MS);
+                                    clock_monotonic_ms() +
+                                        (commit->held ? HELD_POLL_MS : POISONED_POLL_MS));
     condition_wait(&commit->wake, &commit->sleep_lock);
     return true;
 }
@@ -152,7 +155,8 @@ static struct commit_batch *held_take(struct commit *commit, struct commit_batch
     return held;
 }
 
-/* The whole queue, oldest first. Waits while there is none; NULL when stopping. */
+/* The whole queue, oldest first. Waits while there is none; NULL when stopping, and now and then
+ * while the outcome of a write is not known. */
 static struct commit_batch *queue_take(struct commit *commit)
 {
     struct commit_batch *newest, *oldest = NULL;
@@ -241,9 +245,15 @@ static void committer_main(void *context)
     struct commit *commit = context;
     struct commit_batch *queue;
 
-    while ((queue = queue_take(commit)) != NULL)
+    for (;;) {
+        queue = queue_take(commit);
+        if (!queue && atomic_load(&commit->stopping))
+            return;
+        if (!queue)
+            commit_recover(commit);
         while (queue)
             commit_group_run(commit, &queue);
+    }
 }
 
 /* --- Looking from outside -------------------------------------------------------------------- */

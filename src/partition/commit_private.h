@@ -113,3 +113,7 @@ void commit_busy_end(struct commit *commit);
 
 /* group.c: makes one group from the front of *queue. */
 void commit_group_run(struct commit *commit, struct commit_batch **queue);
+
+/* Looks whether the engine knows by now what became of a write of unknown outcome. Nobody may write
+ * to the node for long, and all who follow changes of the cluster wait for that. */
+void commit_recover(struct commit *commit);

@@ -713,6 +713,15 @@ static void poison_recover(struct commit *commit)
               LOG_SLICE("node", engine_name(commit->engine)));
 }
 
+void commit_recover(struct commit *commit)
+{
+    mutex_lock(&commit->partitions_lock);
+    arena_reset(commit->arena);
+    if (atomic_load(&commit->poisoned))
+        poison_recover(commit);
+    mutex_unlock(&commit->partitions_lock);
+}
+
 void commit_group_run(struct commit *commit, struct commit_batch **queue)
 {
     struct batch_list group, refused;

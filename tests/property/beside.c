@@ -15,6 +15,7 @@
 #include "support/verify.h"
 #include "support/views.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 enum { ROWS = 40, TABLES = 2, COPY_BYTES = 1 << 20 };
@@ -649,10 +650,27 @@ static void history_cut(struct beside *beside)
     beside->counts.trims++;
 }
 
+/* A node that came back may have to find out what became of its last write. */
+static void times_settle(struct beside *beside)
+{
+    struct commit_clock *times = cluster_times(beside->moving->cluster);
+    int64_t since_ms = clock_monotonic_ms();
+    uint64_t now = commit_clock_now(times);
+
+    while (commit_clock_settled(times) < now) {
+        if (clock_monotonic_ms() - since_ms > 60 * 1000)
+            fail_msg("seed %llu step %u: what was committed is never settled",
+                     (unsigned long long)beside->moving->seed, beside->moving->step);
+        sched_yield();
+    }
+}
+
 static void views_settle(struct beside *beside)
 {
     struct error err;
     bool more;
+
+    times_settle(beside);
 
     /* twice: a view of a view hears of what the round before has written */
     for (int times = 0; times < 2; times++)

@@ -12,8 +12,9 @@
  * The first is written after each sync of the log and never synced itself, so it is never ahead of
  * what is safe: after a crash of the process it is exact, after a power cut it may be behind. A
  * store that ends before it has lost something. A file that is missing or makes no sense says
- * nothing. Writing it costs a microsecond beside a sync; mapping it would save that, and kill the
- * server where somebody cuts the file short.
+ * nothing, and so does a log of number 0: a power cut may keep the file's length and not its end.
+ * Writing it costs a microsecond beside a sync; mapping it would save that, and kill the server
+ * where somebody cuts the file short.
  *
  * All is looked for before RocksDB opens the store to write: it would go on with a new log, and
  * take no notice of one that is put back. */
@@ -96,7 +97,7 @@ static bool logs_check(const struct rocks_engine *rocks, int fd, const struct ro
     for (off_t at = MARK_LEN; pread(fd, bytes, sizeof bytes, at) == LOG_LEN; at += LOG_LEN) {
         struct rocks_log noted = {bytes_get_le64(bytes), bytes_get_le64(bytes + 8)};
         struct reading reading;
-        bool whole = false;
+        bool whole = !noted.number; /* zeros that a power cut has left: no log has that number */
 
         for (size_t i = 0; i < count; i++)
             whole |= logs[i].number == noted.number && logs[i].bytes >= noted.bytes;

@@ -480,6 +480,21 @@ static void a_mark_that_is_behind_or_broken_says_nothing(void **state)
     engine_close(open_node(fixture->url));
 }
 
+/* The length of the file was kept by a power cut, what was written there was not. */
+static void zeros_in_the_list_of_logs_say_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+
+    node_make(fixture, 10, 1000);
+    assert_int_equal(truncate(mark_path(fixture), 16), 0);
+    assert_int_equal(truncate(mark_path(fixture), 16 + 2 * 16), 0);
+    {
+        CLEANUP(engine_close) struct engine *engine = open_node(fixture->url);
+
+        assert_int_equal(numbers_present(engine, 10, fixture->arena), 10);
+    }
+}
+
 static void damage_in_a_data_file_is_seen_when_it_is_read(void **state)
 {
     struct fixture *fixture = *state;
@@ -708,6 +723,7 @@ int main(void)
         ROCKS_TEST(the_end_of_the_newest_log_is_missed),
         ROCKS_TEST(a_log_that_is_not_needed_is_not_missed),
         ROCKS_TEST(a_mark_that_is_behind_or_broken_says_nothing),
+        ROCKS_TEST(zeros_in_the_list_of_logs_say_nothing),
         ROCKS_TEST(damage_in_a_data_file_is_seen_when_it_is_read),
         ROCKS_TEST(a_cached_read_of_a_file_that_is_not_open_says_cold),
         ROCKS_TEST(a_full_memory_node_says_so_and_still_takes_deletes),

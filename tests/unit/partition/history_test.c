@@ -4,6 +4,9 @@
 #include "base/bytes.h"
 #include "partition/layout.h"
 #include "support/check.h"
+#include "support/fault_engine.h"
+
+#include <sched.h>
 
 /* A clock whose hands the test turns. */
 static int64_t wall_now = 1000000;
@@ -26,6 +29,7 @@ static void node_open(struct node *node)
 
     node->times = commit_clock_new(&hand);
     assert_ok(engine_open(SLICE("memory:"), &options, &node->engine, &err), &err);
+    node->engine = fault_engine_new(node->engine);
     assert_ok(history_join(node->engine, node->times, &err), &err);
     node->commit = commit_new(
         &(struct commit_options){.engine = node->engine, .clock = &hand, .times = node->times});
@@ -52,22 +56,28 @@ static void telling_stamp(struct commit_batch *batch)
     bytes_put_be64((uint8_t *)telling->op.key.data + HISTORY_KEY_TIME_AT, telling->part.stamp.time);
 }
 
+static void telling_make(struct telling *telling, struct slice payload, struct arena *arena)
+{
+    struct history_record record = {.kind = HISTORY_INSERT, .payload = payload};
+
+    record.origin = (struct history_origin){.account = 1, .database = 2, .container = 3};
+    telling->op = (struct engine_op){ENGINE_PUT, history_key_encode(record.place, arena),
+                                     history_record_encode(&record, arena)};
+    telling->part = history_part(&telling->op, 1, arena);
+    telling->batch = (struct commit_batch){.parts = &telling->part,
+                                           .part_count = 1,
+                                           .moment = COMMIT_NOTHING_RELIED_ON,
+                                           .stamp = telling_stamp};
+}
+
 /* Writes one record, and says when. */
 static uint64_t tell(struct node *node, struct slice payload)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct history_record record = {.kind = HISTORY_INSERT, .payload = payload};
     struct telling telling;
     struct error err;
 
-    record.origin = (struct history_origin){.account = 1, .database = 2, .container = 3};
-    telling.op = (struct engine_op){ENGINE_PUT, history_key_encode(record.place, arena),
-                                    history_record_encode(&record, arena)};
-    telling.part = history_part(&telling.op, 1, arena);
-    telling.batch = (struct commit_batch){.parts = &telling.part,
-                                          .part_count = 1,
-                                          .moment = COMMIT_NOTHING_RELIED_ON,
-                                          .stamp = telling_stamp};
+    telling_make(&telling, payload, arena);
     assert_ok(commit_run(node->commit, &telling.batch, &err), &err);
     return telling.part.stamp.time;
 }
@@ -266,6 +276,32 @@ static void what_went_with_another_node_is_marked_too(void **state UNUSED)
     node_close(&node);
 }
 
+/* Whoever follows changes of all nodes goes no further than before a write in doubt. */
+static void what_was_in_doubt_is_settled_though_nobody_writes(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct node node;
+    struct telling telling;
+    struct error err;
+    int64_t since_ms;
+
+    wall_now = 1000000;
+    node_open(&node);
+    (void)tell(&node, SLICE(""));
+    telling_make(&telling, SLICE(""), arena);
+    fault_engine_fail_nth(node.engine, FAULT_WRITES, 1, ERROR_STORE_IO, FAULT_NOT_WRITTEN);
+    assert_fails(commit_run(node.commit, &telling.batch, &err), &err, ERROR_STORE_IO);
+    assert_true(commit_clock_settled(node.times) < commit_clock_now(node.times));
+    fault_engine_heal(node.engine);
+    since_ms = clock_monotonic_ms();
+    while (commit_clock_settled(node.times) < commit_clock_now(node.times) &&
+           clock_monotonic_ms() - since_ms < 60 * 1000)
+        sched_yield();
+    assert_true(commit_clock_settled(node.times) == commit_clock_now(node.times));
+    assert_false(commit_statistics(node.commit).poisoned);
+    node_close(&node);
+}
+
 static void who_looks_is_woken_without_a_commit(void **state UNUSED)
 {
     struct node node;
@@ -316,6 +352,7 @@ int main(void)
         cmocka_unit_test(time_grows_with_every_batch_and_follows_the_wall),
         cmocka_unit_test(a_clock_begins_behind_what_a_node_has_written),
         cmocka_unit_test(nothing_is_settled_that_a_member_may_still_write),
+        cmocka_unit_test(what_was_in_doubt_is_settled_though_nobody_writes),
         cmocka_unit_test(what_is_noted_is_known_by_container_database_and_account),
         cmocka_unit_test(who_listens_is_told_of_every_group_with_changes),
         cmocka_unit_test(what_is_older_than_the_retention_goes_and_is_marked),

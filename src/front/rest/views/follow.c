@@ -514,10 +514,12 @@ static bool follow(const struct step *step, bool *ret_more, struct error *err)
         if (!records_read(step, settled, &found, err) ||
             !cluster_walk_lost(catalogue_cluster(catalogue_of(step)), state->at.time, &lost, err))
             return false;
-        if (lost)
-            return rebuild(step, "changes it had not seen were removed from the history", err);
-        if (found.count && now_ms - found.first_ms > step->terms->lag_ms_max)
-            return rebuild(step, "it is further behind than view.lag_max", err);
+        *ret_more = lost || (found.count && now_ms - found.first_ms > step->terms->lag_ms_max);
+        if (*ret_more)
+            return rebuild(step,
+                           lost ? "changes it had not seen were removed from the history"
+                                : "it is further behind than view.lag_max",
+                           err);
         if (!found_refresh(step, &found, err))
             return false;
         state->changed |= found.count || !found.all;
