@@ -36,6 +36,9 @@ enum {
     SEND_MAX = 256 * 1024,  /* bytes written before others of the loop have their turn */
     TLS_REST_MS = 1000,     /* after so long without a byte OpenSSL's buffers go */
     TLS_GENEROUS_MAX = 256, /* connections of a loop, over which they go at once */
+    KEEP_IDLE_S = 10,       /* of a dialled one: what is silent for so long is probed */
+    KEEP_BETWEEN_S = 5,
+    KEEP_PROBES = 3,
     TLS_FIRST_BYTE =
         0x16, /* a handshake record; no text protocol and no MongoDB message begins so */
 };
@@ -56,8 +59,9 @@ struct net_connection {
     bool aborted;     /* to be destroyed by settle */
     bool linger;      /* when finished */
     bool peer_closed; /* nothing more will come */
-    bool full;        /* output passed the mark and has not fallen to half of it yet */
-    bool give_again;  /* the protocol can take what it left */
+    bool never_full;
+    bool full;       /* output passed the mark and has not fallen to half of it yet */
+    bool give_again; /* the protocol can take what it left */
     bool write_blocked, write_wants_read;
     bool read_armed, write_armed;
     unsigned depth; /* inside callbacks; settle waits for the outermost */
@@ -155,6 +159,21 @@ static void connection_attach(struct net_connection *connection)
     connection_clock(connection);
 }
 
+/* A server that is asked may be a while about its answer, and its machine or the path to it may go
+ * without a word. So the kernel is to find out: by probes while nothing is under way, else by what
+ * nobody acknowledges. */
+static void silence_watch(int fd, int64_t limit_ms)
+{
+    int one = 1, idle_s = KEEP_IDLE_S, between_s = KEEP_BETWEEN_S, probes = KEEP_PROBES;
+    unsigned unacknowledged_ms = (unsigned)MIN(limit_ms, (int64_t)INT_MAX);
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof unacknowledged_ms);
+}
+
 /* The socket can be written to when it is connected, or cannot be: writing finds out which. */
 struct net_connection *net_connection_dial(struct net_connection *beside,
                                            const struct net_address *to,
@@ -166,8 +185,8 @@ struct net_connection *net_connection_dial(struct net_connection *beside,
 
     if (fd < 0)
         return NULL;
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    silence_watch(fd, beside->shard->settings->write_stall_ms);
     connection = MEMORY_NEW(struct net_connection);
     connection->shard = beside->shard;
     connection->loop = beside->loop;
@@ -509,6 +528,8 @@ static void connection_mark(struct net_connection *connection)
 {
     size_t high = connection->shard->settings->output_high;
 
+    if (connection->never_full)
+        return;
     if (connection->output.len > high) {
         connection->full = true;
     } else if (connection->full && connection->output.len <= high / 2) {
@@ -731,10 +752,29 @@ void net_connection_flush(struct net_connection *connection)
     connection_settle(connection);
 }
 
+void net_connection_enter(struct net_connection *connection)
+{
+    connection_clock(connection);
+    connection->depth++;
+}
+
+void net_connection_leave(struct net_connection *connection)
+{
+    assert(connection->depth);
+    connection->depth--;
+    net_connection_flush(connection);
+}
+
 bool net_connection_is_full(struct net_connection *connection)
 {
     connection_mark(connection);
     return connection->full;
+}
+
+void net_connection_never_full(struct net_connection *connection)
+{
+    connection->never_full = true;
+    connection->full = false;
 }
 
 void net_connection_resume(struct net_connection *connection)

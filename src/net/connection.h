@@ -61,6 +61,10 @@ void net_connection_flush(struct net_connection *connection);
 /* More waits to be written than the mark allows; the protocol should stop taking requests. */
 bool net_connection_is_full(struct net_connection *connection);
 
+/* It is never full: bytes are read whatever waits to be written. For a connection of which the
+ * protocol limits both, and whose other side must not wait for it. */
+void net_connection_never_full(struct net_connection *connection);
+
 /* The protocol can take bytes again that it left. */
 void net_connection_resume(struct net_connection *connection);
 

@@ -38,6 +38,11 @@ static inline uint64_t net_counter_read(const _Atomic uint64_t *counter)
 void net_connection_start(struct net_shard *shard, int fd, const struct net_address *peer,
                           bool refused);
 
+/* Around calls of a protocol's own code from outside its callbacks: until left, the connection is
+ * neither flushed nor closed, whatever is called. Leaving does both, as net_connection_flush. */
+void net_connection_enter(struct net_connection *connection);
+void net_connection_leave(struct net_connection *connection);
+
 void net_shard_drain(struct net_shard *shard);
 void net_shard_abort(struct net_shard *shard);
 

@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 
+struct net_http_exchange;
 struct net_http; /* opaque, owned: settings, handler, pools and counts for all loops */
 
 struct net_http_header {
@@ -71,6 +72,18 @@ void net_http_respond(struct net_http_request *request, const struct net_http_re
  * in the handler, before the request is handed to another thread. */
 void net_http_defer(struct net_http_request *request);
 
+/* Hands a deferred request to another handler, as if it had just come; its client is still there.
+ * On its loop, outside every handler. */
+void net_http_hand_over(struct net_http_request *request,
+                        void (*handle)(struct net_http_request *request, void *context),
+                        void *context);
+
+/* Answers as what never reaches a handler is answered: settings.refusal. */
+void net_http_refuse(struct net_http_request *request, uint16_t status, const char *reason);
+
+/* The connection it came by: on its loop, while its client is there. NULL: by none, see below. */
+struct net_connection *net_http_connection_of(const struct net_http_request *request);
+
 /* What the request and its answer hold is held there from now on, and so is what waits to be
  * written to its connection. In the handler; until then it is net_http_settings.memory. */
 void net_http_bill(struct net_http_request *request, struct memory_meter *meter);
@@ -113,6 +126,33 @@ struct net_http_settings {
 };
 
 struct net_http_settings net_http_settings_default(void);
+
+/* An answer to a request that was passed on. */
+struct net_http_answer {
+    uint16_t status;
+    bool close;         /* the client's connection is to end with it */
+    struct slice lines; /* each ending in CRLF; without Date, Content-Length and Connection */
+    struct slice body;  /* whatever the method and the status */
+    struct net_http_exchange *exchange;
+};
+/* Puts the body behind what the output has; a long one is handed over, not copied. Once. */
+void net_http_answer_body(struct net_http_answer *answer, struct net_output *output);
+
+/* A request that came by other ways than a connection under HTTP: another server passes it on. */
+struct net_http_passed {
+    struct slice message; /* the whole of it, as HTTP/1.1 has it; borrowed */
+    struct net_loop *loop;
+    struct net_address client;
+    bool tls; /* the client came by it */
+    /* The answer, once, on the loop; also from within net_http_pass. Borrowed until return. */
+    void (*answer)(void *context, struct net_http_answer *answer);
+    void *context;
+};
+/* Calls the handler with it, or answers what cannot be read. On the loop. Returns the request, or
+ * NULL if it is answered by then. */
+struct net_http_request *net_http_pass(struct net_http *http, const struct net_http_passed *passed);
+/* Nobody waits for the answer any more, and `answer` is not called. On the loop. */
+void net_http_abandon(struct net_http_request *request);
 
 /* For net_listener_new: &net_http_protocol with the net_http as its context. */
 extern const struct net_protocol net_http_protocol;

@@ -73,6 +73,7 @@ static void exchange_store(struct net_http_exchange *exchange,
                            const struct net_http_response *response);
 static void exchange_drop_body(struct net_http_exchange *exchange);
 static void answer_came(struct net_task *task, struct net_loop *loop);
+static void passed_answered(struct net_http_exchange *exchange);
 static void queue_advance(struct net_http_connection *http);
 static void deadline_choose(struct net_http_connection *http);
 
@@ -150,10 +151,9 @@ void net_http_metrics(const struct net_http *http, struct net_http_metrics *ret_
 
 /* Exchanges */
 
-static struct net_http_exchange *exchange_take(struct net_http_connection *http)
+static struct net_http_exchange *exchange_take(struct net_http_shard *shard, int64_t now_ms)
 {
-    struct net_http_shard *shard = http->shard;
-    const struct net_http_settings *settings = &http->http->settings;
+    const struct net_http_settings *settings = &shard->http->settings;
     struct net_http_exchange *exchange = shard->pool;
 
     if (exchange) {
@@ -167,14 +167,17 @@ static struct net_http_exchange *exchange_take(struct net_http_connection *http)
     }
     exchange->shard = shard;
     exchange->next = NULL;
-    exchange->connection = http;
+    exchange->connection = NULL;
+    exchange->passed_answer = NULL;
+    exchange->passed_ended = NULL;
+    exchange->passed_handling = false;
     atomic_store_explicit(&exchange->cancelled, false, memory_order_relaxed);
     exchange->deferred = exchange->answered = exchange->close = exchange->linger = false;
     exchange->body_owned = false;
     exchange->body = SLICE_NONE;
     exchange->meter = settings->memory;
     exchange->held = 0;
-    exchange->head_until_ms = net_connection_now_ms(http->connection) + settings->head_ms;
+    exchange->head_until_ms = now_ms + settings->head_ms;
     exchange->body_until_ms = 0;
     net_http_reader_begin(&exchange->reader, settings, &exchange->request, exchange->headers);
     return exchange;
@@ -381,25 +384,32 @@ static void *http_open(struct net_connection *connection, void *context)
     return http;
 }
 
+void net_http_refuse(struct net_http_request *request, uint16_t status, const char *reason)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
+    struct net_http_response (*render)(struct arena *, uint16_t, const char *) =
+        exchange->shard->http->settings.refusal;
+    struct net_http_response response;
+
+    response = render ? render(request->arena, status, reason)
+                      : (struct net_http_response){
+                            .lines = SLICE("Content-Type: application/json\r\n"),
+                            .body = net_http_error_body(request->arena, status, reason)};
+    response.status = status;
+    response.body_kind = NET_HTTP_BODY_IN_ARENA;
+    net_http_respond(request, &response);
+}
+
 /* Answers for the handler, which never sees the request; nothing more is taken. */
 static void refuse(struct net_http_connection *http, uint16_t status, const char *reason)
 {
-    struct net_http_response (*render)(struct arena *, uint16_t, const char *) =
-        http->http->settings.refusal;
     struct net_http_exchange *exchange = TAKE(http->reading);
-    struct net_http_response response;
 
     exchange->close = exchange->linger = true;
     exchange_incoming(exchange, 0);
     exchange_dispatch(http, exchange);
     net_http_reader_done(&exchange->reader); /* the part that came */
-    response = render ? render(exchange->request.arena, status, reason)
-                      : (struct net_http_response){
-                            .lines = SLICE("Content-Type: application/json\r\n"),
-                            .body = net_http_error_body(exchange->request.arena, status, reason)};
-    response.status = status;
-    response.body_kind = NET_HTTP_BODY_IN_ARENA;
-    net_http_respond(&exchange->request, &response);
+    net_http_refuse(&exchange->request, status, reason);
 }
 
 /* While its account holds more than half of what it may, a connection gets no further request
@@ -484,8 +494,10 @@ static size_t http_bytes(struct net_connection *connection, void *state, struct 
     while (taken < bytes.len && can_take(http) && !turn_awaits(http)) {
         size_t count;
 
-        if (!http->reading)
-            http->reading = exchange_take(http);
+        if (!http->reading) {
+            http->reading = exchange_take(http->shard, net_connection_now_ms(connection));
+            http->reading->connection = http;
+        }
         switch (net_http_read(&http->reading->reader, slice_skip(bytes, taken), &count)) {
         case NET_HTTP_MORE:
             if (!incoming_fits(http, bytes.len - taken - count))
@@ -643,15 +655,52 @@ static void exchange_dispatch(struct net_http_connection *http, struct net_http_
     net_counter_add(&http->shard->in_flight, 1);
 }
 
+/* The handler has answered or deferred. */
+static void handling_end(struct net_http_exchange *exchange)
+{
+    struct net_http_connection *http = exchange->connection;
+
+    assert(http ? http->handling == exchange : exchange->passed_handling);
+    exchange->passed_handling = false;
+    if (http)
+        http->handling = NULL;
+}
+
 void net_http_defer(struct net_http_request *request)
 {
     struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
 
-    assert(exchange->connection->handling == exchange);
+    handling_end(exchange);
     net_http_reader_keep(&exchange->reader);
     exchange_hold(exchange, REQUEST_BYTES + request->body.len);
     exchange->deferred = true;
-    exchange->connection->handling = NULL;
+}
+
+void net_http_hand_over(struct net_http_request *request,
+                        void (*handle)(struct net_http_request *request, void *context),
+                        void *context)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
+    struct net_http_connection *http = exchange->connection;
+
+    assert(http && !http->handling && exchange->deferred && !exchange->answered);
+    exchange->deferred = false;
+    http->handling = exchange;
+    request->user = NULL;
+    request->gone = NULL;
+    /* The handler may defer and answer at once, which ends the connection if that was its last. */
+    net_connection_enter(http->connection);
+    handle(request, context);
+    assert(!http->handling && !http->upgrade);
+    net_connection_leave(http->connection);
+}
+
+struct net_connection *net_http_connection_of(const struct net_http_request *request)
+{
+    const struct net_http_exchange *exchange =
+        CONTAINER_OF(request, const struct net_http_exchange, request);
+
+    return exchange->connection ? exchange->connection->connection : NULL;
 }
 
 const void *net_http_owner(const struct net_http_request *request)
@@ -669,6 +718,8 @@ void net_http_bill(struct net_http_request *request, struct memory_meter *meter)
     exchange_hold(exchange, 0);
     exchange->meter = meter;
     exchange_hold(exchange, held);
+    if (!exchange->connection)
+        return;
     exchange->connection->meter = meter;
     net_connection_meter(exchange->connection->connection, meter);
 }
@@ -722,9 +773,11 @@ void net_http_respond(struct net_http_request *request, const struct net_http_re
         return;
     }
     http = exchange->connection;
-    assert(http->handling == exchange);
-    http->handling = NULL;
-    if (http->first == exchange && !http->finished) {
+    handling_end(exchange);
+    if (!http) {
+        exchange_store(exchange, response);
+        passed_answered(exchange);
+    } else if (http->first == exchange && !http->finished) {
         exchange_write(http, exchange, response);
     } else {
         exchange_store(exchange, response);
@@ -737,6 +790,10 @@ static void answer_came(struct net_task *task, struct net_loop *loop UNUSED)
     struct net_http_exchange *exchange = CONTAINER_OF(task, struct net_http_exchange, task);
     struct net_http_connection *http = exchange->connection;
 
+    if (exchange->passed_answer) {
+        passed_answered(exchange);
+        return;
+    }
     if (!http) {
         net_counter_add(&exchange->shard->in_flight, (uint64_t)-1);
         exchange_drop_body(exchange);
@@ -903,11 +960,14 @@ bool net_http_upgrade(struct net_http_request *request, struct slice lines,
 {
     struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
     struct net_http_connection *http = exchange->connection;
-    struct net_output *output = net_connection_output(http->connection);
+    struct net_output *output;
 
+    if (!http)
+        return false;
     assert(http->handling == exchange);
     if (http->first != exchange || http->closing)
         return false;
+    output = net_connection_output(http->connection);
     http->handling = NULL;
     http->upgrade = protocol;
     http->upgrade_context = context;
@@ -918,4 +978,114 @@ bool net_http_upgrade(struct net_http_request *request, struct slice lines,
     queue_pop(http, exchange);
     exchange_release(exchange);
     return true;
+}
+
+/* Requests that were passed on */
+
+/* The tail of a head is Content-Length, if there may be a body, the lines, and an empty line. */
+static struct slice tail_lines(struct slice tail, uint16_t status)
+{
+    struct slice lines = slice_first(tail, tail.len - 2), length;
+
+    if (net_http_status_has_body(status))
+        (void)slice_split(lines, '\n', &length, &lines);
+    return lines;
+}
+
+static void passed_answered(struct net_http_exchange *exchange)
+{
+    struct net_http_answer answer = {
+        .status = exchange->status,
+        .close = exchange->close,
+        .lines = tail_lines(exchange->tail, exchange->status),
+        .body = exchange->body,
+        .exchange = exchange,
+    };
+
+    if (exchange->passed_ended)
+        *exchange->passed_ended = true;
+    exchange_count(exchange, exchange->status);
+    exchange->passed_answer(exchange->passed_context, &answer);
+    if (!answer.exchange)
+        return; /* it went with the body */
+    exchange_drop_body(exchange);
+    exchange_release(exchange);
+}
+
+void net_http_answer_body(struct net_http_answer *answer, struct net_output *output)
+{
+    struct net_http_exchange *exchange = answer->exchange;
+
+    assert(exchange);
+    if (answer->body.len <= BODY_COPY_MAX) {
+        net_output_append(output, answer->body);
+        return;
+    }
+    exchange_hold(exchange, 0); /* it counts as output */
+    if (exchange->body_owned) {
+        exchange->body_owned = false;
+        net_output_append_owned(output, exchange->body, exchange->release);
+        return;
+    }
+    answer->exchange = NULL;
+    net_output_append_owned(output, exchange->body,
+                            (struct net_release){.fn = exchange_release, .context = exchange});
+}
+
+static void passed_prepare(struct net_http_exchange *exchange, const struct net_http_passed *passed)
+{
+    struct net_http_request *request = &exchange->request;
+
+    exchange->passed_answer = passed->answer;
+    exchange->passed_context = passed->context;
+    exchange->passed_handling = true;
+    request->tls = passed->tls;
+    request->local_port = 0;
+    request->peer = passed->client;
+    request->started_ns = clock_monotonic_ns();
+    request->loop = passed->loop;
+    request->user = NULL;
+    request->gone = NULL;
+    net_counter_add(&exchange->shard->in_flight, 1);
+}
+
+/* What another server has read is read by the same reader: it can be refused only where the limits
+ * of the two differ. */
+struct net_http_request *net_http_pass(struct net_http *http, const struct net_http_passed *passed)
+{
+    struct net_http_shard *shard = &http->shards[net_loop_index(passed->loop)];
+    struct net_http_exchange *exchange = exchange_take(shard, clock_monotonic_ms());
+    enum net_http_progress progress;
+    bool ended = false;
+    size_t taken;
+
+    passed_prepare(exchange, passed);
+    exchange->passed_ended = &ended;
+    progress = net_http_read(&exchange->reader, passed->message, &taken);
+    if (progress == NET_HTTP_DONE && taken == passed->message.len) {
+        http->handle(&exchange->request, http->context);
+    } else {
+        uint16_t status = progress == NET_HTTP_BAD ? exchange->reader.status : 400;
+
+        net_http_refuse(&exchange->request, status,
+                        progress == NET_HTTP_BAD ? exchange->reader.reason
+                                                 : "the request that was passed on is not whole");
+    }
+    if (ended)
+        return NULL;
+    assert(exchange->deferred);
+    exchange->passed_ended = NULL;
+    return &exchange->request;
+}
+
+void net_http_abandon(struct net_http_request *request)
+{
+    struct net_http_exchange *exchange = CONTAINER_OF(request, struct net_http_exchange, request);
+
+    assert(exchange->passed_answer && exchange->deferred);
+    exchange->passed_answer = NULL;
+    net_counter_add(&exchange->shard->by_class[0], 1);
+    atomic_store_explicit(&exchange->cancelled, true, memory_order_relaxed);
+    if (request->gone)
+        request->gone(request);
 }

@@ -14,8 +14,12 @@ struct net_http_exchange {
     struct net_http_reader reader;
     struct net_http_shard *shard;
     struct net_http_exchange *next;         /* in its connection's queue, or in the pool */
-    struct net_http_connection *connection; /* NULL once that has gone */
-    struct net_task task;                   /* brings the answer to the loop */
+    struct net_http_connection *connection; /* NULL once that has gone, and of one passed on */
+    void (*passed_answer)(void *context, struct net_http_answer *answer); /* NULL: not passed on */
+    void *passed_context;
+    bool *passed_ended;   /* told while net_http_pass runs; else NULL */
+    bool passed_handling; /* in the handler now, neither answered nor deferred */
+    struct net_task task; /* brings the answer to the loop */
     int64_t head_until_ms, body_until_ms;
     size_t incoming_len; /* counted in its shard; not 0: it is in the list there */
     struct net_http_exchange *older, *newer; /* in that list */

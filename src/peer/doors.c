@@ -11,38 +11,11 @@
  * Flushing the other side may close it, which tells the passage so and frees that side's state;
  * this side, being within a callback, only takes note. So nothing of the other side is touched
  * behind a flush of it. */
-#include "peer/doors.h"
+#include "peer/doors_private.h"
 
 #include "base/memory.h"
-#include "base/thread.h"
-
-#include <stdatomic.h>
 
 enum { LOOK_MS = 20, OPEN_LOOK_MS = 250 };
-
-enum owning { NOBODYS, OURS, THEIRS };
-
-struct door {
-    struct peer_doors *doors;
-    enum peer_front front;
-    struct peer_front_local local; /* read behind `owning` is OURS */
-};
-
-struct peer_doors {
-    struct log *log;
-    struct net_tls_context *tls;
-    int64_t wait_ms, drain_ms;
-    struct door doors[PEER_FRONTS];
-    const struct net_protocol *probes;
-    void *probes_context;
-
-    atomic_int owning;
-    atomic_uint_fast64_t incarnation; /* of the owner; changes with it */
-    struct mutex lock;                /* of what follows */
-    struct net_address address;
-
-    _Atomic uint64_t passed_on, taken, refused, given_up, cut, open;
-};
 
 enum passage_state { WAITING, DIALLING, OPEN };
 
@@ -54,7 +27,7 @@ struct link {
 };
 
 struct passage {
-    struct door *door;
+    struct peer_door *door;
     enum passage_state state;
     struct net_connection *client; /* whose protocol's state it is */
     struct link *link;             /* NULL: there is none */
@@ -75,9 +48,12 @@ struct peer_doors *peer_doors_new(const struct peer_doors_options *options)
     doors->tls = net_tls_context_ref(options->tls);
     doors->wait_ms = options->wait_ms;
     doors->drain_ms = options->drain_ms;
+    doors->memory = options->memory;
+    for (size_t i = 0; doors->memory && i < PEER_SHARES; i++)
+        memory_meter_init(&doors->shares[i], doors->memory, doors->memory->max / 4);
     mutex_init(&doors->lock);
     for (int i = 0; i < PEER_FRONTS; i++)
-        doors->doors[i] = (struct door){.doors = doors, .front = (enum peer_front)i};
+        doors->doors[i] = (struct peer_door){.doors = doors, .front = (enum peer_front)i};
     return doors;
 }
 
@@ -86,6 +62,8 @@ void peer_doors_free(struct peer_doors *doors)
     if (!doors)
         return;
     assert(atomic_load(&doors->open) == 0);
+    for (int i = 0; i < PEER_FRONTS; i++)
+        peer_askers_free(doors->doors[i].askers);
     net_tls_context_unref(doors->tls);
     mutex_done(&doors->lock);
     memory_free(doors);
@@ -94,14 +72,17 @@ void peer_doors_free(struct peer_doors *doors)
 void peer_doors_front(struct peer_doors *doors, enum peer_front front,
                       const struct peer_front_local *local)
 {
-    assert(atomic_load(&doors->owning) != OURS);
+    assert(atomic_load(&doors->owning) != PEER_OURS);
     doors->doors[front].local = *local;
 }
 
-void peer_doors_probes(struct peer_doors *doors, const struct net_protocol *protocol, void *context)
+void peer_doors_requests(struct peer_doors *doors, enum peer_front front, struct net_loops *loops,
+                         const struct peer_requests *requests)
 {
-    doors->probes = protocol;
-    doors->probes_context = context;
+    struct peer_door *door = &doors->doors[front];
+
+    door->requests = *requests;
+    door->askers = peer_askers_new(door, net_loops_count(loops));
 }
 
 void *peer_doors_door(struct peer_doors *doors, enum peer_front front)
@@ -112,7 +93,7 @@ void *peer_doors_door(struct peer_doors *doors, enum peer_front front)
 void peer_doors_ours(struct peer_doors *doors)
 {
     atomic_store(&doors->incarnation, 0);
-    atomic_store(&doors->owning, OURS);
+    atomic_store(&doors->owning, PEER_OURS);
 }
 
 void peer_doors_theirs(struct peer_doors *doors, uint64_t incarnation,
@@ -121,12 +102,27 @@ void peer_doors_theirs(struct peer_doors *doors, uint64_t incarnation,
     WITH_LOCK (&doors->lock)
         doors->address = *address;
     atomic_store(&doors->incarnation, incarnation);
-    atomic_store(&doors->owning, THEIRS);
+    atomic_store(&doors->owning, PEER_THEIRS);
 }
 
 void peer_doors_nobodys(struct peer_doors *doors)
 {
-    atomic_store(&doors->owning, NOBODYS);
+    atomic_store(&doors->owning, PEER_NOBODYS);
+}
+
+void peer_doors_leave(struct peer_doors *doors)
+{
+    atomic_store(&doors->leaving, true);
+}
+
+struct net_address peer_doors_address(struct peer_doors *doors, uint64_t *ret_incarnation)
+{
+    struct net_address address;
+
+    *ret_incarnation = atomic_load(&doors->incarnation);
+    WITH_LOCK (&doors->lock)
+        address = doors->address;
+    return address;
 }
 
 void peer_doors_metrics(const struct peer_doors *doors, struct peer_doors_metrics *ret_metrics)
@@ -138,6 +134,12 @@ void peer_doors_metrics(const struct peer_doors *doors, struct peer_doors_metric
         .given_up = atomic_load(&doors->given_up),
         .cut = atomic_load(&doors->cut),
         .open = atomic_load(&doors->open),
+        .requests = atomic_load(&doors->requests),
+        .requests_repeated = atomic_load(&doors->requests_repeated),
+        .requests_lost = atomic_load(&doors->requests_lost),
+        .requests_refused = atomic_load(&doors->requests_refused),
+        .requests_waiting = atomic_load(&doors->requests_waiting),
+        .requests_taken = atomic_load(&doors->requests_taken),
     };
 }
 
@@ -159,13 +161,10 @@ static void link_drop(struct passage *passage)
     net_connection_flush(link->connection);
 }
 
-/* The client cannot know what became of what it asked, and is told so where its front has words for
- * it: a connection that is only closed is taken by SDKs for a server that is gone. */
+/* The client has to find out what became of what it asked. */
 static void client_end(struct passage *passage)
 {
     passage->ended = true;
-    if (passage->asked)
-        net_output_append(net_connection_output(passage->client), passage->door->local.lost);
     net_connection_finish(passage->client, passage->asked);
     net_connection_flush(passage->client);
 }
@@ -298,11 +297,8 @@ static void hello_send(struct passage *passage)
 static void passage_dial(struct passage *passage)
 {
     struct peer_doors *doors = passage->door->doors;
-    struct net_address address;
+    struct net_address address = peer_doors_address(doors, &passage->incarnation);
 
-    passage->incarnation = atomic_load(&doors->incarnation);
-    WITH_LOCK (&doors->lock)
-        address = doors->address;
     if (!net_connection_dial(passage->client, &address, doors->tls, &link_protocol, passage))
         return;
     passage->state = DIALLING;
@@ -330,22 +326,6 @@ static void *door_open(struct net_connection *connection, void *context)
     return passage;
 }
 
-static bool asks_probe(struct slice bytes)
-{
-    static const char *const probes[] = {"GET /ready", "HEAD /ready", "GET /metrics",
-                                         "HEAD /metrics"};
-
-    for (size_t i = 0; i < ARRAY_LEN(probes); i++) {
-        struct slice probe = slice_of_text(probes[i]);
-
-        if (slice_starts_with(bytes, probe) &&
-            (bytes.len == probe.len || bytes.data[probe.len] == ' ' ||
-             bytes.data[probe.len] == '?' || bytes.data[probe.len] == '/'))
-            return true;
-    }
-    return false;
-}
-
 /* Waits for an owner, or passes on to the one there is. */
 static void passage_seek(struct passage *passage)
 {
@@ -360,7 +340,7 @@ static void passage_seek(struct passage *passage)
     }
     if (passage->link && passage->incarnation != atomic_load(&doors->incarnation))
         link_drop(passage); /* it hangs, and owns no more */
-    if (!passage->link && atomic_load(&doors->owning) == THEIRS)
+    if (!passage->link && atomic_load(&doors->owning) == PEER_THEIRS)
         passage_dial(passage);
     net_connection_deadline(passage->client, now_ms + LOOK_MS);
 }
@@ -368,7 +348,7 @@ static void passage_seek(struct passage *passage)
 static size_t door_bytes(struct net_connection *client, void *state, struct slice bytes)
 {
     struct passage *passage = state;
-    struct door *door = passage->door;
+    struct peer_door *door = passage->door;
     struct peer_doors *doors = door->doors;
 
     if (passage->ended || passage->leaves)
@@ -385,12 +365,12 @@ static size_t door_bytes(struct net_connection *client, void *state, struct slic
         net_connection_flush(link);
         return bytes.len;
     }
-    if (atomic_load(&doors->owning) == OURS) {
+    if (atomic_load(&doors->owning) == PEER_OURS) {
         struct peer_front_local local = door->local;
 
         net_connection_become(client, local.protocol, local.context);
-    } else if (doors->probes && door->front == PEER_REST && asks_probe(bytes)) {
-        net_connection_become(client, doors->probes, doors->probes_context);
+    } else if (door->requests.http) {
+        net_connection_become(client, &net_http_protocol, door->requests.http);
     } else {
         passage_seek(passage);
     }
@@ -509,13 +489,17 @@ static size_t gate_bytes(struct net_connection *connection, void *state, struct 
     }
     if (!taken)
         return 0;
-    if (atomic_load(&doors->owning) != OURS)
+    if (atomic_load(&doors->owning) != PEER_OURS)
         return gate_refuse(doors, connection, PEER_NOT_OWNER, bytes.len);
     local = doors->doors[hello.front].local;
-    if (!local.protocol)
+    if (!local.protocol || (hello.requests && !local.handle))
         return gate_refuse(doors, connection, PEER_FRONT_OFF, bytes.len);
-    atomic_fetch_add(&doors->taken, 1);
     gate_answer(connection, PEER_TAKEN);
+    if (hello.requests) {
+        net_connection_become(connection, &peer_serving_protocol, &doors->doors[hello.front]);
+        return taken;
+    }
+    atomic_fetch_add(&doors->taken, 1);
     net_connection_stand_for(connection, &hello.client, hello.tls, hello.subject);
     net_connection_become(connection, local.protocol, local.context);
     return taken;

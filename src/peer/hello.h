@@ -1,14 +1,15 @@
 /* Hello: what one server says to another before it passes a client's connection on, and what that
  * one answers. Behind both come the client's bytes and those of its answers, as they are.
  *
- *     hello    "ORRP"   u8 version   u8 front   u8 flags (1: the client came by TLS)   u8 hops
+ *     hello    "ORRP"   u8 version   u8 front   u8 flags   u8 hops
  *              u16 length of the address   u16 length of the subject   address   subject
  *     answer   "ORRP"   u8 version   u8 verdict   u16 0
  *
- * Numbers are big-endian. The address is the client's, ADDRESS:PORT; the subject that of the
- * client's certificate, if it has shown one. Nothing of the client is sent before the answer was
- * PEER_TAKEN: until then the connection may be passed on to another server, and nothing is done
- * twice. */
+ * Flags: 1, the client came by TLS; 2, requests of many clients follow as frames (peer/frame.h),
+ * and address, subject and flag 1 say nothing. Numbers are big-endian. The address is the client's,
+ * ADDRESS:PORT; the subject that of the client's certificate, if it has shown one. Nothing of the
+ * client is sent before the answer was PEER_TAKEN: until then the connection may be passed on to
+ * another server, and nothing is done twice. */
 #pragma once
 
 #include "base/buf.h"
@@ -16,7 +17,7 @@
 #include "net/address.h"
 
 enum {
-    PEER_VERSION = 1,
+    PEER_VERSION = 2,
     PEER_HOPS_MAX = 2,
     PEER_SUBJECT_BYTES_MAX = 1024,
     PEER_HELLO_BYTES_MAX = 12 + NET_ADDRESS_TEXT_SIZE + PEER_SUBJECT_BYTES_MAX,
@@ -43,6 +44,7 @@ enum peer_verdict {
 struct peer_hello {
     enum peer_front front;
     bool tls;
+    bool requests;
     uint8_t hops;
     struct net_address client; /* len 0: unknown */
     struct slice subject;      /* borrowed */

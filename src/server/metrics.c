@@ -127,6 +127,17 @@ static void latency_print(const struct front_sample *sample, struct buf *out)
                (unsigned long long)histogram_count(us));
 }
 
+static void requests_add(struct net_http_metrics *sum, const struct net_http *http)
+{
+    struct net_http_metrics more;
+
+    net_http_metrics(http, &more);
+    for (size_t i = 0; i < ARRAY_LEN(sum->by_class); i++)
+        sum->by_class[i] += more.by_class[i];
+    sum->in_flight += more.in_flight;
+    histogram_add(&sum->latency_us, &more.latency_us);
+}
+
 static size_t fronts_sample(const struct metrics_front *fronts, struct front_sample *samples)
 {
     size_t count = 0;
@@ -141,6 +152,8 @@ static size_t fronts_sample(const struct metrics_front *fronts, struct front_sam
         samples[count].http = fronts[i].http != NULL;
         if (samples[count].http)
             net_http_metrics(fronts[i].http, &samples[count].requests);
+        if (samples[count].http && fronts[i].door)
+            requests_add(&samples[count].requests, fronts[i].door);
         count++;
     }
     return count;

@@ -26,6 +26,7 @@ struct metrics_front {
     /* NULL: does not listen. Set when it already does, so requests may look before. */
     _Atomic(const struct net_listener *) listener;
     const struct net_http *http; /* NULL: it speaks another protocol, and counts by itself */
+    const struct net_http *door; /* where requests are read that came before this server owned */
 };
 enum {
     METRICS_REST,

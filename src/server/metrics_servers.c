@@ -57,6 +57,20 @@ void metrics_servers_print(struct member *member, const struct peer_doors *doors
            "Connections refused because no server owned the nodes.", (double)passed.given_up);
     figure(out, "orrery_forwarded_taken_total", "counter",
            "Connections taken that other servers have passed on.", (double)passed.taken);
+    figure(out, "orrery_forwarded_requests_total", "counter", "Requests passed on to the owner.",
+           (double)passed.requests);
+    figure(out, "orrery_forwarded_requests_waiting", "gauge",
+           "Requests that wait for a server to own the nodes.", (double)passed.requests_waiting);
+    figure(out, "orrery_forwarded_requests_repeated_total", "counter",
+           "Requests passed on again because the owner went.", (double)passed.requests_repeated);
+    figure(out, "orrery_forwarded_requests_lost_total", "counter",
+           "Requests answered 408 because the owner went and may have done them.",
+           (double)passed.requests_lost);
+    figure(out, "orrery_forwarded_requests_refused_total", "counter",
+           "Requests answered 503 because no server owned the nodes, or memory was full.",
+           (double)passed.requests_refused);
+    figure(out, "orrery_forwarded_requests_taken_total", "counter",
+           "Requests taken that other servers have passed on.", (double)passed.requests_taken);
 }
 
 bool metrics_servers_ready(struct member *member, const struct settings *settings, struct buf *out)

@@ -26,16 +26,6 @@ enum { JOIN_LOOK_MS = 50, DRAIN_QUIET_MS = 100, BODY_MAX = 64 * 1024 };
 /* What servers' certificates are good for, and no other is. */
 static const char peers_name[] = "servers.orrery.internal";
 
-/* Of HTTP: a request whose owner went before the answer began. What became of it is not known, as
- * of any other that is answered so. */
-#define LOST_BODY                                                                                  \
-    "{\"code\":\"RequestTimeout\",\"message\":\"the server that owns the nodes went away: it is "  \
-    "not "                                                                                         \
-    "known whether the request was done\"}"
-static const char lost_answer[] =
-    "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    "x-ms-substatus: 0\r\nContent-Length: ";
-
 /* --- What the member tells -------------------------------------------------------------------- */
 
 static void on_seen(void *context, const struct engine_membership *seen)
@@ -142,19 +132,16 @@ static bool peers_tls(struct server *server, struct net_tls_context **ret_tls, s
                                      peers_name, ret_tls, err);
 }
 
-/* What is answered by a follower itself, for balancers and whoever counts. Nobody signs it, so it
- * is served under the hosts of this server alone, as probes are. The connection ends with the
- * answer: whatever came behind it would be for the owner. */
-static void follower_answer(struct net_http_request *request, void *context)
+/* What is answered by each server itself, for balancers and whoever counts. Nobody signs it, so it
+ * is served under the hosts of this server alone, as probes are. */
+static void probe_answer(struct server *server, struct net_http_request *request, bool metrics)
 {
-    struct server *server = context;
     CLEANUP(buf_done) struct buf body;
-    bool metrics = slice_starts_with(request->path, SLICE("/metrics"));
     struct net_http_header type = {SLICE("Content-Type"), metrics
                                                               ? SLICE("text/plain; version=0.0.4")
                                                               : SLICE("application/json")};
     struct net_http_response response = {
-        .headers = &type, .header_count = 1, .body_kind = NET_HTTP_BODY_OWNED, .close = true};
+        .headers = &type, .header_count = 1, .body_kind = NET_HTTP_BODY_OWNED};
     struct error err;
 
     buf_init(&body, BODY_MAX);
@@ -175,32 +162,99 @@ static void follower_answer(struct net_http_request *request, void *context)
     net_http_respond(request, &response);
 }
 
+static bool request_own(struct net_http_request *request, void *context)
+{
+    struct slice path = request->path;
+    bool metrics;
+
+    if (!slice_equal(request->method, SLICE("GET")) && !slice_equal(request->method, SLICE("HEAD")))
+        return false;
+    if (path.len && path.data[path.len - 1] == '/')
+        path.len--;
+    metrics = slice_equal(path, SLICE("/metrics"));
+    if (!metrics && !slice_equal(path, SLICE("/ready")))
+        return false;
+    probe_answer(context, request, metrics);
+    return true;
+}
+
+/* dbs/NAME/colls/NAME/docs: where a POST that says so is a query and never runs a script. */
+static bool path_is_items(struct slice path)
+{
+    static const char *const wanted[] = {"", "dbs", NULL, "colls", NULL, "docs"};
+    size_t count = 0;
+    bool more = true;
+
+    for (; more && count < ARRAY_LEN(wanted); count++) {
+        struct slice part = path;
+
+        more = slice_split(path, '/', &part, &path);
+        if (wanted[count] && !slice_equal(part, slice_of_text(wanted[count])))
+            return false;
+    }
+    return !more && count == ARRAY_LEN(wanted);
+}
+
+/* Whatever reads alone. In doubt it is not repeated. */
+static bool request_reads(const struct net_http_request *request, void *context UNUSED)
+{
+    return slice_equal(request->method, SLICE("GET")) ||
+           slice_equal(request->method, SLICE("HEAD"));
+}
+
+/* Of REST queries, too, by what front/rest/rest.c takes for one. */
+static bool request_reads_rest(const struct net_http_request *request, void *context)
+{
+    struct slice type, says;
+
+    if (request_reads(request, context))
+        return true;
+    if (!slice_equal(request->method, SLICE("POST")) || !path_is_items(request->path))
+        return false;
+    type = net_http_header(request, SLICE("content-type"));
+    says = net_http_header(request, SLICE("x-ms-documentdb-isquery"));
+    return slice_equal_nocase(says, SLICE("true")) ||
+           (type.len >= 22 &&
+            slice_equal_nocase(slice_first(type, 22), SLICE("application/query+json")));
+}
+
+/* Of REST and Tables requests are passed on, of the others connections: Gremlin's become
+ * WebSocket, and of MongoDB cursors, sessions and transactions are below a connection. */
+static void requests_begin(struct server *server, struct peer_doors *doors, enum peer_front front)
+{
+    struct net_http_settings settings = server_http_settings(server, front);
+    struct metrics_front *counted = server->probes.sources.fronts;
+
+    server->door_http[front] =
+        net_http_new(server->loops, &settings, peer_request_handle, peer_doors_door(doors, front));
+    counted[front == PEER_REST ? METRICS_REST : METRICS_TABLE].door = server->door_http[front];
+    peer_doors_requests(doors, front, server->loops,
+                        &(struct peer_requests){
+                            .http = server->door_http[front],
+                            .own = front == PEER_REST ? request_own : NULL,
+                            .repeats = front == PEER_REST ? request_reads_rest : request_reads,
+                            .context = server,
+                        });
+}
+
 bool server_peering_begin(struct server *server, struct error *err)
 {
     CLEANUP(net_tls_context_unref) struct net_tls_context *tls = NULL;
-    struct net_http_settings http = net_http_settings_default();
     struct peer_doors *doors;
-    struct peer_front_local http_alone = {.refusal = net_http_protocol.refusal};
-    struct peer_front_local gremlin_alone = {.refusal = net_http_protocol.refusal};
 
     if (!peers_tls(server, &tls, err))
         return false;
     doors = peer_doors_new(&(struct peer_doors_options){
         .log = server->log,
         .tls = tls,
+        .memory = &server->memory,
         .wait_ms = server->settings->servers_wait_ms,
         .drain_ms = DRAIN_QUIET_MS,
     });
-    snprintf(server->lost_answer, sizeof server->lost_answer, "%s%zu\r\n\r\n%s", lost_answer,
-             sizeof LOST_BODY - 1, LOST_BODY);
-    http_alone.lost = slice_of_text(server->lost_answer);
-    peer_doors_front(doors, PEER_REST, &http_alone);
-    peer_doors_front(doors, PEER_TABLE, &http_alone);
-    /* which becomes WebSocket, where an answer of HTTP would be noise */
-    peer_doors_front(doors, PEER_GREMLIN, &gremlin_alone);
-    http.memory = &server->memory;
-    server->follower_http = net_http_new(server->loops, &http, follower_answer, server);
-    peer_doors_probes(doors, &net_http_protocol, server->follower_http);
+    requests_begin(server, doors, PEER_REST);
+    requests_begin(server, doors, PEER_TABLE);
+    peer_doors_front(doors, PEER_GREMLIN,
+                     &(struct peer_front_local){.refusal = net_http_protocol.refusal});
     server->probes.sources.doors = doors;
     atomic_store(&server->doors, doors); /* which the member's thread looks at */
     return true;
@@ -232,11 +286,17 @@ bool server_peering_listen(struct server *server, struct error *err)
 void server_peering_own(struct server *server)
 {
     const struct peer_front_local fronts[] = {
-        [PEER_REST] = {&net_http_protocol, server->http, net_http_protocol.refusal,
-                       slice_of_text(server->lost_answer)},
-        [PEER_TABLE] = {&net_http_protocol, server->table_http, net_http_protocol.refusal,
-                        slice_of_text(server->lost_answer)},
-        [PEER_GREMLIN] = {&net_http_protocol, server->gremlin_http, net_http_protocol.refusal},
+        [PEER_REST] = {.protocol = &net_http_protocol,
+                       .context = server->http,
+                       .handle = probes_handle,
+                       .handle_context = &server->probes},
+        [PEER_TABLE] = {.protocol = &net_http_protocol,
+                        .context = server->table_http,
+                        .handle = table_handle,
+                        .handle_context = server->table_front},
+        [PEER_GREMLIN] = {.protocol = &net_http_protocol,
+                          .context = server->gremlin_http,
+                          .refusal = net_http_protocol.refusal},
         [PEER_MONGO] = {&mongo_wire_protocol,
                         mongo_wire_of(server->mongo_front, MONGO_FACE_MONGOS)},
         [PEER_MONGO_SET] = {&mongo_wire_protocol,

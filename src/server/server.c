@@ -510,6 +510,16 @@ static struct net_http_settings table_http_settings(const struct settings *setti
     return http;
 }
 
+struct net_http_settings server_http_settings(struct server *server, enum peer_front front)
+{
+    struct net_http_settings http = front == PEER_TABLE ? table_http_settings(server->settings)
+                                                        : rest_http_settings(server->settings);
+
+    http.memory = &server->memory;
+    http.bodies_max = MIN(http.bodies_max, server->memory.max / 4);
+    return http;
+}
+
 static struct net_http_settings gremlin_http_settings(const struct settings *settings)
 {
     struct net_http_settings http = http_settings(settings);
@@ -572,8 +582,8 @@ static bool loops_start(struct server *server, struct error *err)
 static void fronts_make(struct server *server)
 {
     const struct settings *settings = server->settings;
-    struct net_http_settings http = rest_http_settings(settings);
-    struct net_http_settings table_http = table_http_settings(settings);
+    struct net_http_settings http = server_http_settings(server, PEER_REST);
+    struct net_http_settings table_http = server_http_settings(server, PEER_TABLE);
     struct net_http_settings gremlin_http = gremlin_http_settings(settings);
     struct net_workers_settings workers = net_workers_settings_default();
     struct metrics_sources *sources = &server->probes.sources;
@@ -582,9 +592,8 @@ static void fronts_make(struct server *server)
     workers.queue_max = (size_t)settings->net_work_queue_max;
     if (settings->net_busy_max)
         workers.busy_max = (size_t)settings->net_busy_max;
-    http.memory = table_http.memory = gremlin_http.memory = &server->memory;
-    http.bodies_max = table_http.bodies_max = gremlin_http.bodies_max =
-        MIN(http.bodies_max, server->memory.max / 4);
+    gremlin_http.memory = &server->memory;
+    gremlin_http.bodies_max = MIN(gremlin_http.bodies_max, server->memory.max / 4);
     server->workers = net_workers_new(&workers);
     server->scripts = scripts_make(settings);
     server->queries = queries_make(server);
@@ -863,7 +872,8 @@ void server_free(struct server *server)
     if (server->gremlin_front)
         gremlin_wait(server->gremlin_front);
     net_loops_free(server->loops);
-    net_http_free(server->follower_http);
+    net_http_free(server->door_http[PEER_REST]);
+    net_http_free(server->door_http[PEER_TABLE]);
     net_http_free(server->http);
     net_http_free(server->table_http);
     net_http_free(server->gremlin_http);
@@ -980,6 +990,8 @@ bool server_run(struct server *server)
                   LOG_TEXT("signal", number > 0 ? sigabbrev_np(number) : "none"));
         second_signal_ends();
     }
+    if (server->doors)
+        peer_doors_leave(server->doors);
     if (server->mongo_front)
         mongo_stop(server->mongo_front);
     if (server->rest)

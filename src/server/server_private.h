@@ -62,11 +62,10 @@ struct server {
     atomic_bool restarts;        /* it stops to begin again */
     struct member *member;       /* NULL: it works alone; so are the next four */
     _Atomic(struct peer_doors *) doors;
-    struct net_listener *peers; /* where other servers pass connections on to */
-    struct net_http *follower_http;
+    struct net_listener *peers;                 /* where other servers pass connections on to */
+    struct net_http *door_http[PEER_TABLE + 1]; /* reads requests that are passed on */
     pthread_t main_thread;
     atomic_int role;             /* enum member_role */
-    char lost_answer[512];       /* to a client whose request was under way when the owner went */
     bool owns;                   /* it has opened the nodes; of the main thread */
     char boot[RANDOM_UUID_SIZE]; /* this one, of all that run one after the other here */
     struct presence *presence;   /* NULL: commands have to be told where the server is */
@@ -112,6 +111,7 @@ NODISCARD bool server_peering_note(struct server *server, struct slice key, stru
                                    struct engine_value *ret_value, struct error *err);
 
 /* Of server.c. */
+struct net_http_settings server_http_settings(struct server *server, enum peer_front front);
 NODISCARD bool server_promote(struct server *server, struct error *err);
 NODISCARD bool server_certificate_load(struct server *server, struct net_tls_context **ret_tls,
                                        struct error *err);

@@ -63,11 +63,13 @@ export class Fleet {
   }
 }
 
-export async function fleet(t, ...names) {
+export const fleet = (t, ...names) => fleetWith(t, names, []);
+
+export async function fleetWith(t, names, args) {
   const postgres = await Postgres.start(t);
   const made = new Fleet(t, postgres.url);
   made.postgres = postgres;
-  for (const name of names) await made.start(name);
+  for (const name of names) await made.start(name, args);
   // the one that owns knows of the others by its next beat
   const first = made.servers.get(names[0]);
   await first.until(async () => (await made.list(first)).length === names.length);

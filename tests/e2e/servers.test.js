@@ -8,9 +8,9 @@ import { CosmosClient } from '@azure/cosmos';
 import { TableClient, AzureNamedKeyCredential } from '@azure/data-tables';
 import { MongoClient } from 'mongodb';
 import { Server, binary, emulatorKey, environment, orrery, scratch } from './server.js';
-import { fleet, halt, pause, probe } from './fleet.js';
+import { fleet, fleetWith, halt, pause, probe } from './fleet.js';
 import { freePort } from './port.js';
-import { signed } from './rest.js';
+import { send, signed } from './rest.js';
 import { spawn } from 'node:child_process';
 
 const kills = Number(process.env.SERVERS_KILLS ?? 3); // more for a soak
@@ -21,9 +21,9 @@ function cosmos(t, server, options = {}) {
   return client;
 }
 
-async function containerOf(client) {
+async function containerOf(client, options = {}) {
   const { database } = await client.databases.createIfNotExists({ id: 'd' });
-  return (await database.containers.createIfNotExists({ id: 'c', partitionKey: '/pk' })).container;
+  return (await database.containers.createIfNotExists({ id: 'c', partitionKey: '/pk', ...options })).container;
 }
 
 test('what is made through one server is there through the others, by every API', async (t) => {
@@ -85,6 +85,11 @@ test('each server answers for itself whether it is ready, and what it counts', a
   assert.match(await figures(b), /^orrery_server_leader 0$/m);
   assert.match(await figures(b), /^orrery_servers 2$/m);
   await signed(b, 'GET', '/dbs');
+  assert.match(await figures(b), /^orrery_forwarded_requests_total [1-9]/m);
+  assert.match(await figures(a), /^orrery_forwarded_requests_taken_total [1-9]/m);
+  const mongo = new MongoClient(b.mongo);
+  t.after(() => mongo.close());
+  await mongo.db('m').command({ ping: 1 });
   assert.match(await figures(b), /^orrery_forwarded_total [1-9]/m);
   assert.match(await figures(a), /^orrery_forwarded_taken_total [1-9]/m);
   const listed = await orrery(['server', 'list', '--endpoint', b.url, '--dev']);
@@ -163,6 +168,106 @@ test('@azure/cosmos goes on while the server that owns is killed, again and agai
   t.diagnostic(`writes again after ${pauses.join(', ')} ms; ${load.acknowledged.length} acknowledged, ${load.unknown.size} not known`);
   await load.stop();
   await load.check(container);
+});
+
+// Clients without any of an SDK's patience, each on one connection that is never made anew.
+class Plain {
+  answers = new Map();
+  ports = new Set();
+
+  constructor(t, server, count, ask) {
+    t.after(() => (this.stopping = true));
+    this.running = Array.from({ length: count }, async (_, number) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      agent.on('free', (socket) => this.ports.add(socket.localPort));
+      for (let i = 0; !this.stopping; i++) {
+        const status = await ask(agent, `${number}-${i}`).then((answer) => answer.status, (error) => error.code ?? error.message);
+        this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
+        await pause(2);
+      }
+      agent.destroy();
+    });
+  }
+
+  async reach(more) {
+    const sum = () => [...this.answers.values()].reduce((a, b) => a + b, 0);
+    const wanted = sum() + more, limit = performance.now() + 120_000;
+    while (sum() < wanted) {
+      assert.ok(performance.now() < limit, `answers come: ${JSON.stringify([...this.answers])}`);
+      await pause(5);
+    }
+  }
+
+  async stop() {
+    this.stopping = true;
+    await Promise.all(this.running);
+    return Object.fromEntries(this.answers);
+  }
+}
+
+const itemOf = (id) => ({ headers: { 'x-ms-documentdb-partitionkey': '["p"]' }, body: { id, pk: 'p' } });
+
+test('while the owner drains or stops, clients of another server see no error and keep their connections', async (t) => {
+  // nobody is held dead here, however busy the machine is
+  const all = await fleetWith(t, ['a', 'b', 'c'], ['--set', 'servers.lease_ms=60s', '--set', 'server.drain_ms=60s']);
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => all.servers.get(name));
+  assert.equal((await orrery(['server', 'drain', 'c', '--endpoint', c.url, '--dev'])).code, 0);
+  const container = await containerOf(cosmos(t, c), { throughput: 10_000 }); // nobody is told 429
+  const writers = new Plain(t, c, 3, (agent, id) => signed(c, 'POST', '/dbs/d/colls/c/docs', { agent, ...itemOf(id) }));
+  await writers.reach(20);
+  assert.equal((await orrery(['server', 'drain', 'a', '--endpoint', c.url, '--dev'])).code, 0);
+  await all.owned(c, 'b');
+  await writers.reach(20);
+  assert.equal((await orrery(['server', 'resume', 'a', '--endpoint', c.url, '--dev'])).code, 0);
+  await a.until(async () => (await all.list(c)).find((one) => one.name === 'a').state === 'serving');
+  assert.equal((await b.stop()).code, 0, b.err);
+  await all.owned(c, 'a');
+  await writers.reach(20);
+  const answers = await writers.stop();
+  assert.deepEqual(Object.keys(answers), ['201'], JSON.stringify(answers));
+  assert.equal(writers.ports.size, 3, 'one connection each');
+  const { resources } = await container.items.query('SELECT VALUE COUNT(1) FROM c').fetchAll();
+  assert.equal(resources[0], answers[201], 'each is there once');
+});
+
+test('reads through another server go on over an owner that is killed, writes are told what is not known', async (t) => {
+  const all = await fleet(t, 'a', 'b', 'c');
+  const [a, c] = [all.servers.get('a'), all.servers.get('c')];
+  assert.equal((await orrery(['server', 'drain', 'c', '--endpoint', c.url, '--dev'])).code, 0);
+  const container = await containerOf(cosmos(t, c), { throughput: 10_000 });
+  await container.items.create({ id: 'x', pk: 'p' });
+  const one = { headers: { 'x-ms-documentdb-partitionkey': '["p"]' } };
+  const readers = new Plain(t, c, 2, (agent) => signed(c, 'GET', '/dbs/d/colls/c/docs/x', { agent, ...one }));
+  const queries = new Plain(t, c, 2, (agent) => signed(c, 'POST', '/dbs/d/colls/c/docs', { agent,
+    headers: { ...one.headers, 'x-ms-documentdb-isquery': 'true', 'content-type': 'application/query+json' },
+    body: { query: "SELECT * FROM c WHERE c.id = 'x'" } }));
+  const writers = new Plain(t, c, 2, (agent, id) => signed(c, 'POST', '/dbs/d/colls/c/docs', { agent, ...itemOf(id) }));
+  for (const load of [readers, queries, writers]) await load.reach(20);
+  await a.stop('SIGKILL');
+  await all.owned(c, 'b');
+  for (const load of [readers, queries, writers]) await load.reach(20);
+  assert.deepEqual(Object.keys(await readers.stop()), ['200']);
+  assert.deepEqual(Object.keys(await queries.stop()), ['200']);
+  const written = await writers.stop();
+  assert.deepEqual(Object.keys(written).filter((status) => status !== '201' && status !== '408'), [], JSON.stringify(written));
+  assert.equal(readers.ports.size + queries.ports.size + writers.ports.size, 6, 'one connection each');
+});
+
+test('the connections of a server stay when it begins to own', async (t) => {
+  const all = await fleetWith(t, ['a', 'b'], ['--set', 'servers.lease_ms=60s']);
+  const b = all.servers.get('b');
+  await containerOf(cosmos(t, b));
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => agent.destroy());
+  const ports = new Set();
+  agent.on('free', (socket) => ports.add(socket.localPort));
+  const create = (id) => signed(b, 'POST', '/dbs/d/colls/c/docs', { agent, ...itemOf(id) });
+  assert.equal((await create('1')).status, 201);
+  assert.equal((await orrery(['server', 'drain', 'a', '--endpoint', b.url, '--dev'])).code, 0);
+  await all.owned(b, 'b');
+  assert.equal((await create('2')).status, 201);
+  assert.equal((await send(b, 'GET', '/ready', { agent })).status, 200);
+  assert.equal(ports.size, 1);
 });
 
 test('a server that was stopped past its lease and goes on can write nothing, and follows', async (t) => {

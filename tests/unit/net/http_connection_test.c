@@ -717,6 +717,96 @@ static void an_upgraded_connection_speaks_the_other_protocol(void **state UNUSED
     net_http_free(fixture.http);
 }
 
+/* A request that another server has read, on its way through the first loop. */
+struct passing {
+    struct fixture *fixture;
+    struct slice message;
+    struct net_http_request *request;
+    unsigned answers, status;
+    char body[128];
+};
+
+static void passing_answered(void *context, struct net_http_answer *answer)
+{
+    struct passing *passing = context;
+
+    passing->answers++;
+    passing->status = answer->status;
+    snprintf(passing->body, sizeof passing->body, "%.*s", SLICE_ARG(answer->body));
+}
+
+static void passing_run(void *context)
+{
+    struct passing *passing = context;
+
+    passing->request =
+        net_http_pass(passing->fixture->http,
+                      &(struct net_http_passed){.message = passing->message,
+                                                .loop = net_loops_at(passing->fixture->loops, 0),
+                                                .answer = passing_answered,
+                                                .context = passing});
+}
+
+static void passing_abandon(void *context)
+{
+    net_http_abandon(((struct passing *)context)->request);
+}
+
+static void pass(struct passing *passing, struct fixture *fixture, struct slice message)
+{
+    *passing = (struct passing){.fixture = fixture, .message = message};
+    net_loop_call(net_loops_at(fixture->loops, 0), passing_run, passing);
+}
+
+/* Whoever passes requests on must not be made to pass two where it has read one. */
+static void what_is_passed_on_is_one_whole_request(void **state UNUSED)
+{
+    static const char *const bad[] = {
+        GET("/later") GET("/later"),
+        GET("/later") "x",
+        "POST /later HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhell",
+        "POST /later HTTP/1.1\r\n" HOST "Content-Length: 5\r\n",
+        "POST /later HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\nx",
+        "",
+    };
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    struct passing passing;
+
+    pass(&passing, fixture,
+         SLICE("POST /echo HTTP/1.1\r\nHost:a\r\nContent-Length:5\r\n\r\nhello"));
+    assert_int_equal(passing.status, 200);
+    assert_string_equal(passing.body, "hello");
+    assert_null(passing.request);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        pass(&passing, fixture, slice_of_text(bad[i]));
+        assert_int_equal(passing.answers, 1);
+        assert_int_equal(passing.status, 400);
+        assert_null(passing.request);
+    }
+    assert_int_equal(fixture->parked_count, 0);
+}
+
+static void nobody_hears_of_a_passed_request_that_was_abandoned(void **state UNUSED)
+{
+    struct fixture_settings settings = fixture_settings();
+    CLEANUP(fixture_free) struct fixture *fixture = fixture_new(&settings);
+    struct net_http_metrics metrics;
+    struct passing passing;
+
+    pass(&passing, fixture, SLICE(GET("/later")));
+    assert_non_null(passing.request);
+    assert_ptr_equal(fixture_parked(fixture), passing.request);
+    net_loop_call(net_loops_at(fixture->loops, 0), passing_abandon, &passing);
+    assert_true(net_http_cancelled(passing.request));
+    fixture_answer(passing.request, "to nobody");
+    do {
+        net_http_metrics(fixture->http, &metrics);
+    } while (metrics.in_flight);
+    assert_int_equal(metrics.by_class[0], 1);
+    assert_int_equal(passing.answers, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -747,6 +837,8 @@ int main(void)
         cmocka_unit_test(values_cannot_break_out_of_their_header),
         cmocka_unit_test(answers_are_counted_by_class),
         cmocka_unit_test(an_upgraded_connection_speaks_the_other_protocol),
+        cmocka_unit_test(what_is_passed_on_is_one_whole_request),
+        cmocka_unit_test(nobody_hears_of_a_passed_request_that_was_abandoned),
     };
     return cmocka_run_group_tests_name("net/http_connection", tests, NULL, NULL);
 }
