@@ -137,9 +137,11 @@ bool catalogue_open(const struct catalogue_options *options, struct catalogue **
     if (!loaded)
         return error_prefix(err, "catalogue");
     catalogue_purge_start(catalogue, options->purge_by_hand);
-    catalogue_withheld_recover(catalogue);
     if (!agreements_recover(catalogue->agreements, err))
         return error_prefix(err, "transactions over several nodes");
+    /* Behind them: what a container of a transaction gets with its commit may only be promised. */
+    if (!agreements_waiting(catalogue->agreements))
+        catalogue_withheld_recover(catalogue);
     *ret_catalogue = TAKE(catalogue);
     return true;
 }

@@ -9,20 +9,36 @@
 #include "item/agreement.h"
 
 #include "base/random.h"
+#include "engine/reader.h"
 #include "item/agreement_record.h"
 #include "item/agreements_private.h"
 #include "item/transaction_private.h"
+#include "partition/commit_still.h"
 #include "partition/history.h"
 #include "partition/layout.h"
 
-enum { PROMISES_MS_MAX = 10000 };
+enum {
+    PROMISES_MS_MAX = 10000,
+    MOMENT_MS_MAX = 5000, /* until a moment is taken */
+    KEPT_MS_FIRST = 20,   /* nodes are kept still while another one comes to rest */
+    RESTLESS_MAX = 3,
+};
+
+struct met {
+    uint32_t partition;
+    struct met *next;
+};
 
 struct agreement_member {
     uint32_t number;                 /* of the node */
     const struct cluster_node *node; /* once it is committed */
     struct transaction *transaction;
+    const struct engine *engine; /* that it reads */
+    struct commit *commit;
     struct agreement_applied applied; /* of all but the home */
     bool is_home, promised;
+    bool is_early;   /* others have later snapshots: of what is met, nothing may have changed */
+    struct met *met; /* partitions */
     struct agreement_member *next; /* by number */
 };
 
@@ -33,6 +49,11 @@ struct agreement {
     struct pledge_id id;
     struct agreement_entry *entry; /* while it is committed */
     uint64_t told;                 /* nodes whose promises are recorded */
+    bool one_moment;               /* agreement_meet was called */
+    const struct history_record *announced;
+    size_t announced_count;
+    bool has_announced;
+    enum agreement_outcome outcome;
 };
 
 struct agreement *agreement_new(struct agreements *agreements, struct arena *arena)
@@ -57,24 +78,48 @@ void agreement_free(struct agreement *agreement)
 
 /* --- Planning -------------------------------------------------------------------------------- */
 
-static bool member_find(struct agreement *agreement, const struct item_scope *scope,
-                        struct agreement_member **ret_member, struct error *err)
+static void member_add(struct agreement *agreement, const struct item_scope *scope,
+                       struct transaction *transaction)
 {
-    struct agreement_member **place = &agreement->members, *member;
+    struct agreement_member **place = &agreement->members;
+    struct agreement_member *member = ARENA_NEW(agreement->arena, struct agreement_member);
 
     while (*place && (*place)->number < scope->node)
         place = &(*place)->next;
-    if (!*place || (*place)->number != scope->node) {
-        struct transaction *transaction;
+    assert(!*place || (*place)->number != scope->node);
+    *member = (struct agreement_member){.number = scope->node,
+                                        .transaction = transaction,
+                                        .engine = engine_reader_behind(scope->engine),
+                                        .commit = scope->commit,
+                                        .next = *place};
+    *place = member;
+}
 
-        if (!transaction_open(scope, agreement->arena, &transaction, err))
-            return false;
-        member = ARENA_NEW(agreement->arena, struct agreement_member);
-        *member = (struct agreement_member){
-            .number = scope->node, .transaction = transaction, .next = *place};
-        *place = member;
-    }
-    *ret_member = *place;
+static struct agreement_member *member_of(const struct agreement *agreement, uint32_t number)
+{
+    struct agreement_member *member = agreement->members;
+
+    while (member && member->number != number)
+        member = member->next;
+    return member;
+}
+
+static bool member_find(struct agreement *agreement, const struct item_scope *scope,
+                        struct agreement_member **ret_member, struct error *err)
+{
+    struct transaction *transaction;
+
+    *ret_member = member_of(agreement, scope->node);
+    if (*ret_member)
+        return true;
+    if (agreement->one_moment) /* it did not serve when the others were met */
+        return engine_serves(engine_reader_behind(scope->engine), err) &&
+               error_set(err, ERROR_CONFLICT,
+                         "a partition is on a node that the transaction has not met");
+    if (!transaction_open(scope, agreement->arena, &transaction, err))
+        return false;
+    member_add(agreement, scope, transaction);
+    *ret_member = member_of(agreement, scope->node);
     return true;
 }
 
@@ -100,11 +145,417 @@ struct transaction *agreement_transaction(const struct agreement *agreement)
     return agreement->here->transaction;
 }
 
+struct agreement_member *agreement_next(const struct agreement *agreement,
+                                        const struct agreement_member *member)
+{
+    return member ? member->next : agreement->members;
+}
+
+struct transaction *agreement_member_transaction(const struct agreement_member *member)
+{
+    return member->transaction;
+}
+
+const struct engine *agreement_member_engine(const struct agreement_member *member)
+{
+    return member->engine;
+}
+
+uint64_t agreement_nodes(const struct agreement *agreement)
+{
+    uint64_t nodes = 0;
+
+    for (const struct agreement_member *m = agreement->members; m; m = m->next)
+        nodes |= UINT64_C(1) << m->number;
+    return nodes;
+}
+
+void agreement_announce(struct agreement *agreement, const struct history_record *records,
+                        size_t count)
+{
+    agreement->announced = records;
+    agreement->announced_count = count;
+}
+
+bool agreement_has_announced(const struct agreement *agreement)
+{
+    return agreement->has_announced;
+}
+
+enum agreement_outcome agreement_outcome(const struct agreement *agreement)
+{
+    return agreement->outcome;
+}
+
+/* --- One moment of several nodes ------------------------------------------------------------- */
+
+/* A node while the moment is taken. */
+struct taken {
+    struct item_scope scope; /* of any of its partitions, or of none */
+    bool is_member, still;
+    uint64_t groups;
+    struct transaction *transaction; /* owned; of one that is new */
+};
+
+struct taking {
+    struct agreement *agreement;
+    const struct item_scope *scopes;
+    size_t scope_count;
+    struct taken list[CLUSTER_NODES_MAX]; /* by number */
+    size_t count;
+    size_t slow;     /* of these, the one that was waited for the last time */
+    int64_t kept_ms; /* how long others are kept still while one is waited for */
+};
+
+static bool node_is_in(const struct taking *taking, uint32_t number, const struct item_scope **ret)
+{
+    for (size_t i = 0; i < taking->scope_count; i++)
+        if (taking->scopes[i].node == number) {
+            *ret = &taking->scopes[i];
+            return true;
+        }
+    return false;
+}
+
+/* Members, nodes of the partitions, and those that may come later; of these two, what serves: a
+ * node that is away must not keep a transaction from the others. */
+static void nodes_list(struct taking *taking, uint64_t also)
+{
+    const struct cluster *cluster = taking->agreement->agreements->options.cluster;
+
+    for (uint32_t n = 0; n < CLUSTER_NODES_MAX; n++) {
+        const struct agreement_member *member = member_of(taking->agreement, n);
+        struct taken *taken = &taking->list[taking->count];
+        const struct cluster_node *node;
+        const struct item_scope *scope;
+        struct error ignored;
+
+        *taken = (struct taken){.is_member = member != NULL};
+        if (member)
+            taken->scope = (struct item_scope){.node = n, .commit = member->commit};
+        else if (node_is_in(taking, n, &scope) &&
+                 engine_serves(engine_reader_behind(scope->engine), &ignored))
+            taken->scope = *scope;
+        else if (!node_is_in(taking, n, &scope) && also >> n & 1 &&
+                 (node = cluster_find(cluster, n)) && cluster_node_is_member(node) &&
+                 engine_serves(node->engine, &ignored))
+            taken->scope = (struct item_scope){.node = n,
+                                               .engine = node->engine,
+                                               .commit = node->commit,
+                                               .clock = taking->scopes[0].clock};
+        else
+            continue;
+        taking->count++;
+    }
+}
+
+/* Is any of the nodes that serve new? If not, err says why the first one does not. */
+static bool any_is_new(const struct taking *taking, struct error *err)
+{
+    for (size_t i = 0; i < taking->count; i++)
+        if (!taking->list[i].is_member)
+            return true;
+    for (size_t i = 0; i < taking->scope_count; i++)
+        if (!engine_serves(engine_reader_behind(taking->scopes[i].engine), err))
+            return false;
+    return error_set(err, ERROR_CONFLICT, "a node serves again since the transaction came to it");
+}
+
+static bool is_taken(const struct taking *taking, uint32_t node)
+{
+    for (size_t i = 0; i < taking->count; i++)
+        if (taking->list[i].scope.node == node)
+            return true;
+    return false;
+}
+
+static bool windows_await(const struct taking *taking, struct error *err)
+{
+    for (size_t i = 0; i < taking->scope_count; i++)
+        if (is_taken(taking, taking->scopes[i].node) &&
+            !pledges_await(commit_pledges(taking->scopes[i].commit),
+                           pledge_bit(taking->scopes[i].partition), PLEDGE_BEFORE_READING, err))
+            return false;
+    return true;
+}
+
+/* Is what an earlier snapshot has of a partition what a later one of the node would have, while
+ * that is kept still? What another node shows already has a window here until it is written. */
+static bool partition_holds(const struct agreement_member *member, uint64_t groups,
+                            uint32_t partition)
+{
+    return !(pledges_windows(commit_pledges(member->commit)) & pledge_bit(partition)) &&
+           !commit_still_wrote(member->commit, groups, member->transaction->moment, partition);
+}
+
+/* Has something changed, under the eyes of those that were met before? */
+static bool earlier_hold(const struct taking *taking, struct error *err)
+{
+    for (size_t i = 0; i < taking->count; i++) {
+        const struct taken *taken = &taking->list[i];
+        const struct agreement_member *member = member_of(taking->agreement, taken->scope.node);
+
+        for (const struct met *met = member ? member->met : NULL; met; met = met->next)
+            if (!partition_holds(member, taken->groups, met->partition))
+                return error_set(err, ERROR_CONFLICT,
+                                 "what the transaction has read was changed before it came to "
+                                 "another node");
+    }
+    return true;
+}
+
+static bool still_take(struct taking *taking, struct error *err)
+{
+    if (!earlier_hold(taking, err))
+        return false;
+    for (size_t i = 0; i < taking->count; i++) {
+        struct taken *taken = &taking->list[i];
+
+        if (!taken->is_member && !transaction_open_still(&taken->scope, taking->agreement->arena,
+                                                         &taken->transaction, err))
+            return false;
+    }
+    return true;
+}
+
+/* All nodes come to rest. The one that took long the last time is waited for while no other is kept
+ * still, so that a slow node is not felt by the writers of the others; these are waited for in the
+ * order of their numbers, and not for long. False: one did not come to rest, and is `slow` now. */
+static bool nodes_keep(struct taking *taking)
+{
+    size_t first = taking->slow;
+    bool still =
+        commit_still_begin(taking->list[first].scope.commit,
+                           clock_monotonic_ms() + COMMIT_STILL_MS_MAX, &taking->list[first].groups);
+    int64_t until_ms = clock_monotonic_ms() + taking->kept_ms;
+
+    taking->list[first].still = still;
+    for (size_t i = 0; i < taking->count && still; i++) {
+        struct taken *taken = &taking->list[i];
+
+        if (i == first)
+            continue;
+        taken->still = still = commit_still_begin(taken->scope.commit, until_ms, &taken->groups);
+        if (!still)
+            taking->slow = i;
+    }
+    return still;
+}
+
+/* False: a node has written meanwhile. */
+static bool nodes_let_go(struct taking *taking)
+{
+    bool still = true;
+
+    for (size_t i = 0; i < taking->count; i++) {
+        struct taken *taken = &taking->list[i];
+
+        if (taken->still)
+            still &= commit_still_end(taken->scope.commit, taken->groups);
+        taken->still = false;
+    }
+    return still;
+}
+
+/* While no node writes. *ret_again: one did, or took too long to come to rest. */
+static bool moment_take(struct taking *taking, bool *ret_again, struct error *err)
+{
+    bool kept = nodes_keep(taking), fine, still;
+
+    fine = kept ? still_take(taking, err)
+                : error_set(err, ERROR_CONFLICT, "a node takes long to write what it is writing");
+    still = nodes_let_go(taking);
+    *ret_again = !kept || !still;
+    if (!kept) /* several that are slow need more of each other's time */
+        taking->kept_ms = MIN(2 * taking->kept_ms, (int64_t)COMMIT_STILL_MS_MAX / 2);
+    if (!still && fine)
+        fine = error_set(err, ERROR_CONFLICT, "a node took long to give a snapshot");
+    return fine;
+}
+
+static bool windows_are_shut(const struct taking *taking, struct error *err)
+{
+    for (size_t i = 0; i < taking->scope_count; i++)
+        for (size_t n = 0; n < taking->count; n++) {
+            const struct transaction *transaction = taking->list[n].transaction;
+
+            if (transaction && taking->list[n].scope.node == taking->scopes[i].node &&
+                transaction->windows & pledge_bit(taking->scopes[i].partition))
+                return error_set(
+                    err, ERROR_CONFLICT,
+                    "a transaction over several nodes was being applied to the partition");
+        }
+    return true;
+}
+
+static void taken_drop(struct taking *taking)
+{
+    for (size_t i = 0; i < taking->count; i++)
+        transaction_free(TAKE(taking->list[i].transaction));
+}
+
+/* One node alone needs no moment with others. */
+static bool node_take(struct taking *taking, struct error *err)
+{
+    return transaction_open(&taking->list[0].scope, taking->agreement->arena,
+                            &taking->list[0].transaction, err);
+}
+
+/* Nodes that only may come later are not waited for, nor are their errors anybody's. False: there
+ * are none left. */
+static bool later_drop(struct taking *taking)
+{
+    const struct item_scope *scope;
+    size_t count = 0;
+
+    for (size_t i = 0; i < taking->count; i++) {
+        const struct taken *taken = &taking->list[i];
+
+        assert(!taken->transaction);
+        if (taken->is_member || node_is_in(taking, taken->scope.node, &scope))
+            taking->list[count++] = *taken;
+    }
+    if (count == taking->count)
+        return false;
+    taking->count = count;
+    taking->slow = 0;
+    return true;
+}
+
+static bool nodes_take(struct taking *taking, struct error *err)
+{
+    int64_t until_ms = clock_monotonic_ms() + MOMENT_MS_MAX;
+    int restless = 0;
+
+    taking->kept_ms = KEPT_MS_FIRST;
+    do {
+        bool again = false;
+
+        if (!windows_await(taking, err))
+            return false;
+        if (taking->count == 1 ? node_take(taking, err) : moment_take(taking, &again, err)) {
+            if (windows_are_shut(taking, err))
+                return true;
+            taken_drop(taking);
+            continue;
+        }
+        taken_drop(taking);
+        if (again && ++restless % RESTLESS_MAX)
+            continue;
+        if (!later_drop(taking) && !again)
+            return false;
+    } while (clock_monotonic_ms() < until_ms);
+    return false;
+}
+
+static void members_add(struct taking *taking)
+{
+    for (struct agreement_member *m = taking->agreement->members; m; m = m->next)
+        m->is_early = true;
+    for (size_t i = 0; i < taking->count; i++)
+        if (taking->list[i].transaction)
+            member_add(taking->agreement, &taking->list[i].scope,
+                       TAKE(taking->list[i].transaction));
+}
+
+static bool partition_is_met(const struct agreement_member *member, uint32_t partition)
+{
+    const struct met *met = member->met;
+
+    while (met && met->partition != partition)
+        met = met->next;
+    return met;
+}
+
+/* Of a snapshot that is older than others a partition is of their moment if nothing was written to
+ * it since. */
+static bool early_holds(const struct agreement_member *member, uint32_t partition,
+                        struct error *err)
+{
+    uint64_t groups;
+    bool holds = false;
+
+    if (commit_still_begin(member->commit, clock_monotonic_ms() + MOMENT_MS_MAX, &groups)) {
+        holds = partition_holds(member, groups, partition);
+        (void)commit_still_end(member->commit, groups);
+    }
+    return holds ||
+           error_set(err, ERROR_CONFLICT, "a partition was written to since the transaction began");
+}
+
+static bool partition_meet(struct agreement *agreement, const struct item_scope *scope,
+                           struct error *err)
+{
+    struct agreement_member *member = member_of(agreement, scope->node);
+    struct met *met;
+
+    if (!member || partition_is_met(member, scope->partition))
+        return true; /* a node that did not serve is asked for by nobody, or refuses them */
+    if (member->transaction->windows & pledge_bit(scope->partition))
+        return error_set(err, ERROR_CONFLICT,
+                         "a transaction over several nodes was being applied to the partition");
+    if (member->is_early && !early_holds(member, scope->partition, err))
+        return false;
+    met = ARENA_NEW(agreement->arena, struct met);
+    *met = (struct met){scope->partition, member->met};
+    member->met = met;
+    return true;
+}
+
+static bool all_are_members(const struct taking *taking)
+{
+    for (size_t i = 0; i < taking->scope_count; i++)
+        if (!member_of(taking->agreement, taking->scopes[i].node))
+            return false;
+    return true;
+}
+
+bool agreement_meet(struct agreement *agreement, const struct item_scope *scopes, size_t count,
+                    uint64_t also, struct error *err)
+{
+    struct taking taking = {.agreement = agreement, .scopes = scopes, .scope_count = count};
+    struct error refused;
+
+    assert(count && (agreement->one_moment || !agreement->members));
+    agreement->one_moment = true;
+    if (!all_are_members(&taking)) {
+        nodes_list(&taking, also);
+        if (any_is_new(&taking, &refused)) {
+            if (!nodes_take(&taking, err))
+                return false;
+            members_add(&taking);
+        } else if (!agreement->members) {
+            *err = refused;
+            return false;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!partition_meet(agreement, &scopes[i], err))
+            return false;
+    return true;
+}
+
 /* --- Steps ----------------------------------------------------------------------------------- */
 
 static bool writes(const struct agreement_member *member)
 {
     return transaction_write_count(member->transaction) > 0;
+}
+
+/* Of one moment: something that it has only read must not change. */
+static bool relies(const struct agreement_member *member)
+{
+    const struct transaction *transaction = member->transaction;
+
+    for (size_t i = 0; i < transaction->seen_count; i++)
+        if (transaction->seen[i]->is_relied)
+            return true;
+    return transaction->scanned;
+}
+
+static bool takes_part(const struct agreement *agreement, const struct agreement_member *member)
+{
+    return !agreement->one_moment || writes(member) || relies(member);
 }
 
 static uint64_t bit(const struct agreement_member *member)
@@ -179,6 +630,7 @@ static bool member_promise(struct agreement *agreement, struct agreement_member 
 
     buf_init(&kept, ENGINE_VALUE_MAX / 2);
     transaction->agreed = agreed;
+    transaction->agreed_moment = agreement->one_moment;
     if (writes(member))
         transaction->agreed_op = record; /* for the room of its part */
     if (!agreement_writes_append(transaction, &kept, err) || !transaction_prepare(transaction, err))
@@ -231,6 +683,7 @@ static bool home_decide(struct agreement *agreement, struct agreement_member *ho
     agreed->decided = decided;
     agreed->context = agreement;
     home->transaction->agreed = agreed;
+    home->transaction->agreed_moment = agreement->one_moment;
     if (agreement->told)
         home->transaction->agreed_op = &op;
     done = transaction_prepare(home->transaction, err) &&
@@ -277,7 +730,8 @@ static bool others_promise(struct agreement *agreement, const struct agreement_m
     int64_t since_ms = clock_monotonic_ms();
 
     for (struct agreement_member *m = agreement->members; m; m = m->next)
-        if (m != home && !member_promise(agreement, m, home->number, err))
+        if (m != home && takes_part(agreement, m) &&
+            !member_promise(agreement, m, home->number, err))
             return false;
     return clock_monotonic_ms() - since_ms < PROMISES_MS_MAX ||
            error_set(err, ERROR_BUSY,
@@ -331,6 +785,7 @@ static bool run(struct agreement *agreement, struct agreement_member *home, stru
             all_undo(agreement, err);
             return false;
         }
+        agreement->outcome = AGREEMENT_UNKNOWN;
         read_only_release(agreement);
         agreement->entry->window = true;
         agreements_note(agreement->agreements, agreement->entry, AGREEMENT_DOUBT, agreement->told);
@@ -338,6 +793,7 @@ static bool run(struct agreement *agreement, struct agreement_member *home, stru
         return false;
     }
     read_only_release(agreement);
+    agreement->outcome = AGREEMENT_DECIDED;
     return others_apply(agreement, err);
 }
 
@@ -354,20 +810,49 @@ static bool all_confirm(struct agreement *agreement, struct error *err)
     return true;
 }
 
+/* On one node it is decided by that node's commit alone. */
+static bool alone_commit(struct agreement *agreement, struct agreement_member *member,
+                         struct error *err)
+{
+    bool done;
+
+    member->is_home = true;
+    done = transaction_commit(member->transaction, err);
+    if (!done && (err->code == ERROR_STORE_IO || err->code == ERROR_STORE_CORRUPT ||
+                  err->code == ERROR_WRITE_IN_DOUBT))
+        agreement->outcome = AGREEMENT_UNKNOWN;
+    return done;
+}
+
+static bool is_alone(const struct agreement *agreement, const struct agreement_member *home)
+{
+    for (const struct agreement_member *m = agreement->members; m; m = m->next)
+        if (m != home && takes_part(agreement, m))
+            return false;
+    return true;
+}
+
 bool agreement_commit(struct agreement *agreement, struct error *err)
 {
     struct agreement_member *first = agreement->members, *home;
+    bool done;
 
     if (!first)
         return true;
-    if (!first->next) {
-        first->is_home = true;
-        return transaction_commit(first->transaction, err);
-    }
     if (!members_settle(agreement, err))
         return false;
     home = home_choose(agreement);
-    return home ? run(agreement, home, err) : all_confirm(agreement, err);
+    if (agreement->one_moment && !home)
+        return true; /* what was read was of one moment when it was */
+    if (home)
+        transaction_tell(home->transaction, agreement->announced, agreement->announced_count);
+    if (!first->next || (home && is_alone(agreement, home)))
+        done = alone_commit(agreement, home ? home : first, err);
+    else
+        done = home ? run(agreement, home, err) : all_confirm(agreement, err);
+    agreement->has_announced = home && (done || agreement->outcome == AGREEMENT_DECIDED) &&
+                               transaction_has_told(home->transaction);
+    return done;
 }
 
 struct transaction_result agreement_result(const struct agreement_member *member, size_t nth)

@@ -2,8 +2,10 @@
 
 #include "base/bytes.h"
 #include "item/transaction_private.h"
+#include "item/write_record.h"
 
 enum { FORMAT = 1, WRITE_HEAD = 15, DECISION_LEN = 17 };
+enum kind { KIND_PUT, KIND_DELETE, KIND_BESIDE };
 
 /* --- Writes ---------------------------------------------------------------------------------- */
 
@@ -29,29 +31,53 @@ static bool planned_check(const struct transaction *transaction,
     return true;
 }
 
+static void head_append(struct buf *buf, const struct transaction_place *place, enum kind kind,
+                        uint8_t flags, bool described)
+{
+    buf_append_be32(buf, place->scope.history.account);
+    buf_append_be32(buf, place->scope.history.database);
+    buf_append_be32(buf, place->scope.history.container);
+    buf_append_byte(buf, (uint8_t)kind);
+    buf_append_byte(buf, flags);
+    buf_append_byte(buf, described);
+    bytes_append(buf, place->logical);
+}
+
+static void beside_append(struct buf *buf, const struct transaction_record *record,
+                          struct arena *arena)
+{
+    struct engine_op op;
+
+    if (record->op)
+        op = *record->op;
+    else
+        op = (struct engine_op){ENGINE_PUT,
+                                write_record_key(record->record, record->place->logical, arena),
+                                write_record_value(record->record, arena)};
+    head_append(buf, record->place, KIND_BESIDE, op.kind == ENGINE_DELETE, false);
+    bytes_append(buf, op.key);
+    bytes_append(buf, op.value);
+    bytes_append(buf, SLICE_NONE);
+}
+
 bool agreement_writes_append(const struct transaction *transaction, struct buf *buf,
                              struct error *err)
 {
-    if (transaction->records || transaction->told_count)
-        return error_set(err, ERROR_NOT_SUPPORTED,
-                         "a transaction over several nodes keeps no records beside its items");
+    assert(!transaction->told_count); /* the home tells */
     for (size_t i = 0; i < transaction->planned_count; i++) {
         const struct transaction_planned *planned = &transaction->planned[i];
         const struct transaction_place *place = planned->seen->place;
 
         if (!planned_check(transaction, planned, err))
             return false;
-        buf_append_be32(buf, place->scope.history.account);
-        buf_append_be32(buf, place->scope.history.database);
-        buf_append_be32(buf, place->scope.history.container);
-        buf_append_byte(buf, !planned->after.data);
-        buf_append_byte(buf, planned->flags);
-        buf_append_byte(buf, planned->description.data != NULL);
-        bytes_append(buf, place->logical);
+        head_append(buf, place, planned->after.data ? KIND_PUT : KIND_DELETE, planned->flags,
+                    planned->description.data != NULL);
         bytes_append(buf, planned->seen->key);
         bytes_append(buf, planned->after);
         bytes_append(buf, planned->description);
     }
+    for (const struct transaction_record *r = transaction->records; r; r = r->next)
+        beside_append(buf, r, transaction->arena);
     return true;
 }
 
@@ -66,6 +92,13 @@ static bool bytes_take(struct slice *rest, struct slice *ret_bytes)
     return true;
 }
 
+/* An item is in its logical partition. */
+static bool key_fits(const struct agreement_write *write)
+{
+    return write->is_beside ||
+           (write->key.len > write->logical.len && slice_starts_with(write->key, write->logical));
+}
+
 bool agreement_write_next(struct slice *writes, struct agreement_write *ret_write,
                           struct error *err)
 {
@@ -78,14 +111,16 @@ bool agreement_write_next(struct slice *writes, struct agreement_write *ret_writ
     write.account = bytes_get_be32(rest.data);
     write.database = bytes_get_be32(rest.data + 4);
     write.container = bytes_get_be32(rest.data + 8);
-    write.deletes = rest.data[12];
+    write.deletes = rest.data[12] == KIND_DELETE;
+    write.is_beside = rest.data[12] == KIND_BESIDE;
     write.flags = rest.data[13];
+    if (rest.data[12] > KIND_BESIDE)
+        return error_set(err, ERROR_STORE_CORRUPT, "a promised write is of no known kind");
     described = rest.data[14];
     rest = slice_skip(rest, WRITE_HEAD);
     if (!bytes_take(&rest, &write.logical) || !bytes_take(&rest, &write.key) ||
         !bytes_take(&rest, &write.document) || !bytes_take(&rest, &write.description) ||
-        !write.logical.len || write.key.len <= write.logical.len ||
-        !slice_starts_with(write.key, write.logical))
+        !write.logical.len || !write.key.len || !key_fits(&write))
         return error_set(err, ERROR_STORE_CORRUPT, "a promised write is damaged");
     if (!described)
         write.description = SLICE_NONE;

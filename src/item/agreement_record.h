@@ -6,13 +6,16 @@
  *     4   number of the account
  *     4   number of the database
  *     4   number of the container
- *     1   1: deleted, 0: put
+ *     1   0: put, 1: deleted, 2: an entry beside the items (formats of promises from 2 on)
  *     1   enum item_flags
  *     1   1: a description follows the document
  *     4   length, then the logical partition (item_logical)
  *     4   length, then the key of the item
  *     4   length, then the document
  *     4   length, then the description
+ *
+ * Of an entry beside the items (write_record.h, transaction_beside): the flags are 1 if it is
+ * deleted, the key is the engine's, the document its value, and there is no description.
  *
  * A decision (format 1):
  *
@@ -26,14 +29,14 @@
 
 struct agreement_write {
     uint32_t account, database, container;
-    bool deletes;
+    bool deletes, is_beside;
     uint8_t flags;
     struct slice logical, key, document;
     struct slice description; /* data NULL: none */
 };
 
-/* The writes a transaction has planned. ERROR_NOT_SUPPORTED: one of them changes an id, or has
- * records beside it, which are not kept. */
+/* The writes a transaction has planned, and what goes beside them. ERROR_NOT_SUPPORTED: one of them
+ * changes an id. */
 NODISCARD bool agreement_writes_append(const struct transaction *transaction, struct buf *buf,
                                        struct error *err);
 

@@ -453,6 +453,16 @@ size_t agreements_list(struct agreements *agreements, struct arena *arena,
     return count;
 }
 
+bool agreements_in_doubt(struct agreements *agreements)
+{
+    bool doubt = false;
+
+    WITH_LOCK (&agreements->lock)
+        for (const struct agreement_entry *entry = agreements->list; entry; entry = entry->next)
+            doubt |= entry->state == AGREEMENT_DOUBT;
+    return doubt;
+}
+
 size_t agreements_waiting(struct agreements *agreements)
 {
     size_t count = 0;

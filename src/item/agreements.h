@@ -66,5 +66,7 @@ struct agreement_info {
 /* All that are open, in the arena; oldest last. */
 size_t agreements_list(struct agreements *agreements, struct arena *arena,
                        struct agreement_info **ret_list);
+/* Is there one of which nobody knows yet whether it is decided? */
+bool agreements_in_doubt(struct agreements *agreements);
 /* How many wait. */
 size_t agreements_waiting(struct agreements *agreements);

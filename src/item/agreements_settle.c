@@ -170,6 +170,23 @@ static bool write_plan(struct applying *applying, const struct agreement_write *
                              write->document, &options, err);
 }
 
+/* A record, say, of what became of the transaction. */
+static bool beside_plan(struct applying *applying, const struct agreement_write *write,
+                        struct error *err)
+{
+    const struct place *place = place_of(applying, write);
+    struct engine_op *op = ARENA_NEW(applying->arena, struct engine_op);
+
+    if (!place->is_there)
+        return true;
+    if (!write_enter(applying, place, write, err))
+        return false;
+    *op =
+        (struct engine_op){write->flags ? ENGINE_DELETE : ENGINE_PUT, write->key, write->document};
+    transaction_beside(applying->transaction, op);
+    return true;
+}
+
 static bool apply_once(struct agreements *agreements, const struct cluster_node *node,
                        const struct pledge *pledge, struct arena *arena,
                        struct agreement_applied *ret_applied, struct error *err)
@@ -184,9 +201,11 @@ static bool apply_once(struct agreements *agreements, const struct cluster_node 
 
     ret_applied->nth = ARENA_ARRAY(arena, size_t, pledge->item_count + 1);
     while (writes.len) {
-        assert(count <= pledge->item_count); /* every write has a key that is kept */
-        if (!agreement_write_next(&writes, &write, err) ||
-            !write_plan(&applying, &write, &ret_applied->nth[count++], err))
+        if (!agreement_write_next(&writes, &write, err))
+            return false;
+        assert(write.is_beside || count <= pledge->item_count); /* a write has a key that is kept */
+        if (!(write.is_beside ? beside_plan(&applying, &write, err)
+                              : write_plan(&applying, &write, &ret_applied->nth[count++], err)))
             return false;
     }
     *op = record_delete(PLEDGE_PROMISE, pledge->id, arena);

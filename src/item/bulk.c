@@ -603,7 +603,7 @@ void bulk_run(struct item_operation *operations, size_t count, const struct bulk
         first++;
     if (first == operations + count)
         return;
-    if (first->within) {
+    if (first->within || first->among) {
         run_within(operations, count, options);
         return;
     }

@@ -15,6 +15,7 @@
  * done: settling takes locks of budgets and statistics, for which no other write should wait. */
 #include "item/operation_private.h"
 
+#include "item/agreement.h"
 #include "item/alias.h"
 #include "partition/synthetic.h"
 #include "throughput/cost.h"
@@ -458,15 +459,21 @@ static bool run_within(struct item_operation *op, struct error *err)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "within a transaction the whole partition key of an item must be known");
     scope = item_route_scope(&op->route);
-    return transaction_enter(op->within, &scope, op->route.logical, err) &&
-           (op->verb == ITEM_READ ? read_within(op, err) : write_within(op, err));
+    if (op->among) {
+        if (!agreement_enter(op->among, &scope, op->route.logical, err))
+            return false;
+        op->within = agreement_transaction(op->among);
+    } else if (!transaction_enter(op->within, &scope, op->route.logical, err)) {
+        return false;
+    }
+    return op->verb == ITEM_READ ? read_within(op, err) : write_within(op, err);
 }
 
 bool item_operation_run(struct item_operation *op, struct error *err)
 {
     bool fine;
 
-    if (UNLIKELY(op->within != NULL))
+    if (UNLIKELY(op->within || op->among))
         return run_within(op, err);
 
     assert((op->verb == ITEM_CHANGE) == (op->make != NULL));
@@ -635,8 +642,44 @@ static bool move_attempt(struct item_operation *op, const struct item_route *fro
     return true;
 }
 
+static void work_add(struct transaction_work *work, const struct transaction_work *more)
+{
+    work->write_cru = cost_add(work->write_cru, more->write_cru);
+    work->writes += more->writes;
+    work->index_entries += more->index_entries;
+    work->bytes_read += more->bytes_read;
+    work->bytes_written += more->bytes_written;
+}
+
+/* The values are on different nodes. */
+static bool move_agree(struct item_operation *op, const struct item_route *from,
+                       const struct item_route *to, struct agreements *agreements,
+                       struct error *err)
+{
+    CLEANUP(agreement_free) struct agreement *agreement = agreement_new(agreements, op->arena);
+    struct item_scope source = item_route_scope(from), target = item_route_scope(to);
+    const struct agreement_member *member = NULL;
+
+    if (!agreement_enter(agreement, &source, from->logical, err) ||
+        !transaction_write(agreement_transaction(agreement), &op->id, TRANSACTION_DELETE,
+                           SLICE_NONE, &op->options, err) ||
+        !agreement_enter(agreement, &target, to->logical, err) ||
+        !transaction_write(agreement_transaction(agreement), &op->id, TRANSACTION_CREATE,
+                           op->document, NULL, err) ||
+        !agreement_commit(agreement, err))
+        return false;
+    op->result = agreement_result(agreement_member(agreement), 0);
+    op->work = (struct transaction_work){0};
+    while ((member = agreement_next(agreement, member))) {
+        struct transaction_work work = transaction_work(agreement_member_transaction(member));
+
+        work_add(&op->work, &work);
+    }
+    return true;
+}
+
 bool item_operation_move(struct item_operation *op, const struct partition_key *to,
-                         struct error *err)
+                         struct agreements *agreements, struct error *err)
 {
     CLEANUP(item_space_release) struct item_space now = *op->space;
     struct item_route target = item_space_route(&now, to, &op->id, op->arena), source;
@@ -649,7 +692,10 @@ bool item_operation_move(struct item_operation *op, const struct partition_key *
         return error_set(err, ERROR_BAD_REQUEST, "the item has that partition key already");
     source = op->route;
     for (int i = 0; i < ATTEMPTS_MAX; i++) {
-        if (move_attempt(op, &source, &target, err))
+        bool agrees = agreements && source.span->node != target.span->node;
+
+        if (agrees ? move_agree(op, &source, &target, agreements, err)
+                   : move_attempt(op, &source, &target, err))
             return true;
         if (!item_space_try_again(&now, err))
             return false;

@@ -30,6 +30,9 @@
 #include "item/items.h"
 #include "item/metering.h"
 
+struct agreement;
+struct agreements;
+
 enum item_verb {
     ITEM_READ, /* ERROR_ITEM_MISSING */
     /* those of a transaction, in their order: */
@@ -68,6 +71,7 @@ struct item_operation {
      * is planned there too, and costs nothing before the commit. ERROR_CONFLICT: another one has
      * written the item since that began. The space outlives it. NULL: it is alone. */
     struct transaction *within;
+    struct agreement *among;     /* the same of several nodes: `within` is found by the key */
     struct metered_call metered; /* in and out */
     void (*done)(
         struct item_operation *op); /* of one that is started, see above; once, and quick */
@@ -125,6 +129,7 @@ item_make item_make_patched;
 
 /* Moves the item to another partition key value, atomically: op->document is the item as it shall
  * be under the new key. It is a new item there, with a number of its own; op->result.item is that.
- * Not metered. ERROR_NOT_SUPPORTED: the two values are on different nodes. */
+ * Not metered. agreements: for values on different nodes (agreement.h, whose errors it has then);
+ * NULL: ERROR_NOT_SUPPORTED. */
 NODISCARD bool item_operation_move(struct item_operation *op, const struct partition_key *to,
-                                   struct error *err);
+                                   struct agreements *agreements, struct error *err);

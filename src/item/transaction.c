@@ -103,6 +103,15 @@ bool transaction_open_settling(const struct item_scope *scope, struct arena *are
     return true;
 }
 
+bool transaction_open_still(const struct item_scope *scope, struct arena *arena,
+                            struct transaction **ret_transaction, struct error *err)
+{
+    if (!transaction_open_settling(scope, arena, ret_transaction, err))
+        return false;
+    (*ret_transaction)->windows = pledges_windows(commit_pledges(scope->commit));
+    return true;
+}
+
 /* Windows of the partition it is opened for are waited for. Of others it is noted where some were
  * open: the snapshot is of no use there. */
 bool transaction_open(const struct item_scope *scope, struct arena *arena,

@@ -458,6 +458,8 @@ static size_t places_count(const struct transaction *transaction)
     for (const struct transaction_scanned *scanned = transaction->scanned; scanned;
          scanned = scanned->next)
         places++;
+    for (const struct transaction_record *r = transaction->records; r; r = r->next)
+        places++;
     return places;
 }
 
@@ -485,6 +487,25 @@ static bool sections_build(struct transaction *transaction, struct error *err)
         }
     } while (evicted);
     return true;
+}
+
+/* Of what was promised, an item may be over since: what was to be put beside it is, all the same.
+ */
+static void records_keep(struct transaction *transaction)
+{
+    for (const struct transaction_record *r = transaction->records; r; r = r->next) {
+        struct commit_part *part = part_of(transaction, r->place);
+        struct engine_op *ops;
+
+        if (transaction->sections[part - transaction->parts].set)
+            continue;  /* they are among its operations */
+        assert(r->op); /* as promises keep them */
+        ops = ARENA_ARRAY(transaction->arena, struct engine_op, part->op_count + 1);
+        if (part->op_count)
+            memcpy(ops, part->ops, part->op_count * sizeof *ops);
+        ops[part->op_count++] = *r->op;
+        part->ops = ops;
+    }
 }
 
 /* Entries that lie elsewhere than their items, in parts of their partitions; `places`: as many
@@ -623,16 +644,18 @@ static bool writes_are_admitted(const struct transaction *transaction, struct er
 
 bool transaction_prepare(struct transaction *transaction, struct error *err)
 {
-    bool relies;
+    bool relies_on_all = transaction->agreed && !transaction->agreed_moment, relies;
 
     assert(transaction->is_open); /* committed once */
     if (!writes_are_admitted(transaction, err) || !sections_build(transaction, err) ||
         !work_count(transaction, err) || !placed_collect(transaction, err))
         return false;
+    if (transaction->agreed && transaction->agreed->step == COMMIT_END)
+        records_keep(transaction);
     history_collect(transaction);
     relies = transaction->part_count || transaction->agreed;
     for (size_t i = 0; relies && i < transaction->seen_count; i++)
-        if (transaction->seen[i]->is_relied || transaction->agreed)
+        if (transaction->seen[i]->is_relied || relies_on_all)
             relied_add(transaction, transaction->seen[i]);
     for (const struct transaction_scanned *scanned = transaction->scanned; scanned && relies;
          scanned = scanned->next)

@@ -127,6 +127,8 @@ struct transaction {
     struct commit_part *history;  /* the last part; NULL: nothing is told */
     struct commit_agreed *agreed; /* as a step of a transaction over nodes: then all that was seen
                                    * is relied on; NULL: of one node */
+    bool agreed_moment; /* but its snapshot is of one moment with those of the other nodes: then
+                         * only what it says itself is */
     const struct engine_op *agreed_op; /* of that step, in the history; NULL: none */
     uint64_t windows; /* partitions of which the snapshot may be older than what others show */
     struct commit_batch batch;
@@ -153,6 +155,11 @@ NODISCARD bool transaction_bound_keep(struct transaction *transaction,
 /* transaction_open for whoever settles a transaction over nodes: windows are its own. */
 NODISCARD bool transaction_open_settling(const struct item_scope *scope, struct arena *arena,
                                          struct transaction **ret_transaction, struct error *err);
+
+/* The same while the committer is kept still (partition/commit.h): it notes which windows are open.
+ */
+NODISCARD bool transaction_open_still(const struct item_scope *scope, struct arena *arena,
+                                      struct transaction **ret_transaction, struct error *err);
 
 /* Builds the batch; the snapshot is let go of. */
 NODISCARD bool transaction_prepare(struct transaction *transaction, struct error *err);

@@ -114,6 +114,33 @@ bool write_records_find(const struct item_space *space, const uint8_t *session, 
     return true;
 }
 
+/* An empty batch comes behind all others; what is decided elsewhere has a window. */
+static bool partition_settle(const struct item_scope *scope, struct error *err)
+{
+    struct commit_agreed asks = {.step = COMMIT_CONFIRM};
+    struct commit_part part = {.partition = scope->partition, .epoch = scope->epoch};
+    struct commit_batch batch = {
+        .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON, .agreed = &asks};
+
+    return pledges_await(commit_pledges(scope->commit), pledge_bit(scope->partition),
+                         PLEDGE_BEFORE_READING, err) &&
+           commit_run(scope->commit, &batch, err);
+}
+
+bool write_records_settle(const struct item_space *space, struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_spans(space->map, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        struct item_scope scope = item_space_span_scope(space, &spans[i]);
+
+        if (!partition_settle(&scope, err))
+            return false;
+    }
+    return true;
+}
+
 /* --- Sweeping -------------------------------------------------------------------------------- */
 
 static bool commit_removals(const struct item_scope *scope, struct engine_op *ops, size_t count,

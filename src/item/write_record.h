@@ -40,6 +40,10 @@ NODISCARD bool write_records_find(const struct item_space *space, const uint8_t 
                                   int64_t number, struct arena *arena,
                                   struct write_records *ret_records, struct error *err);
 
+/* Nothing that was begun before is still on its way: what write_records_find does not find from now
+ * on will never be there. Blocks. ERROR_PLEDGED, or a node cannot tell yet. */
+NODISCARD bool write_records_settle(const struct item_space *space, struct error *err);
+
 /* Removes records from before a time, up to max of them, behind the position (an engine key; empty:
  * from the first), which moves on. *ret_more false: that was the last. */
 NODISCARD bool write_records_sweep(const struct item_scope *scope, int64_t before_ms, size_t max,

@@ -46,6 +46,8 @@ struct commit *commit_new(const struct commit_options *options)
     mutex_init(&commit->partitions_lock);
     mutex_init(&commit->durable_lock);
     condition_init(&commit->group_left);
+    mutex_init(&commit->still_lock);
+    condition_init(&commit->still_changed);
     thread_start(&commit->thread, "commit", committer_main, commit);
     return commit;
 }
@@ -70,6 +72,8 @@ void commit_free(struct commit *commit)
     arena_free(commit->arena);
     if (commit->times)
         commit_clock_leave(commit->times, commit->member);
+    condition_done(&commit->still_changed);
+    mutex_done(&commit->still_lock);
     condition_done(&commit->group_left);
     mutex_done(&commit->durable_lock);
     mutex_done(&commit->partitions_lock);

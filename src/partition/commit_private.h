@@ -1,4 +1,5 @@
-/* Group commit from within: commit.c has the queue and the thread, numbering.c the partitions,
+/* Group commit from within: commit.c has the queue and the thread, commit_still.c its pauses,
+ * numbering.c the partitions,
  * group.c the making of one group. */
 #pragma once
 
@@ -73,6 +74,15 @@ struct commit {
     size_t partition_count, partition_capacity;
     uint64_t groups_left; /* under partitions_lock: how often a group has left */
 
+    /* Who keeps it still (commit_still.c), and whether a group is made or wants to be. */
+    struct mutex still_lock;
+    struct condition still_changed;
+    unsigned still;
+    bool busy, wanting;
+    uint64_t groups_begun;
+    struct commit_keeper *keepers; /* who wait */
+    int64_t rests_until_ms;        /* nobody keeps it still before */
+
     struct pledges pledges; /* with a lock of its own, taken after all others */
 
     /* The committer's own; counters also under partitions_lock, for open and close. */
@@ -96,6 +106,10 @@ struct partition *commit_partition_find(const struct commit *commit, uint32_t id
 void commit_meta_encode(struct partition *partition);
 /* Reads again where the numbering of every partition stands. */
 NODISCARD bool commit_partitions_reload(struct commit *commit, struct error *err);
+
+/* commit_still.c: a group begins, once nobody keeps the committer still, and is visible. */
+void commit_busy_begin(struct commit *commit);
+void commit_busy_end(struct commit *commit);
 
 /* group.c: makes one group from the front of *queue. */
 void commit_group_run(struct commit *commit, struct commit_batch **queue);

@@ -723,6 +723,7 @@ void commit_group_run(struct commit *commit, struct commit_batch **queue)
     assert(*queue && !commit->in_group);
     list_init(&group);
     list_init(&refused);
+    commit_busy_begin(commit);
     mutex_lock(&commit->partitions_lock);
     arena_reset(commit->arena);
     if (atomic_load(&commit->poisoned))
@@ -743,6 +744,7 @@ void commit_group_run(struct commit *commit, struct commit_batch **queue)
 
     /* Also after a failure: what was noted as written but is not must not conflict for ever. */
     atomic_store_explicit(&commit->moment, commit->sequence, memory_order_release);
+    commit_busy_end(commit);
     if (written)
         group_count(commit, &group);
     else

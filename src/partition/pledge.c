@@ -15,7 +15,7 @@
 
 #include <xxhash.h>
 
-enum { FORMAT = 1, BUCKETS = 1024 };
+enum { FORMAT = 2, FORMAT_OLDEST = 1, BUCKETS = 1024 };
 
 struct entry {
     const struct pledge *pledge;
@@ -202,7 +202,7 @@ bool pledge_decode(struct slice key, struct slice value, struct pledge **ret_ple
     pledge = pledge_empty(id);
     reader.rest = arena_copy(pledge->arena, value);
     format = take(&reader, 1);
-    if (format.data && format.data[0] != FORMAT)
+    if (format.data && (format.data[0] < FORMAT_OLDEST || format.data[0] > FORMAT))
         return error_set(err, ERROR_STORE_VERSION, "a promise of format %u is newer than %d",
                          format.data[0], FORMAT);
     pledge->home = take_be32(&reader);

@@ -10,9 +10,9 @@
  *     x | i | id, 16     -> promise
  *     x | d | id, 16     -> decision, at the home of the transaction (item/agreement.c)
  *
- * A promise (format 1, numbers big-endian):
+ * A promise (numbers big-endian; format 1 is the same, but nothing lies beside the items in it):
  *
- *     1   format, 1
+ *     1   format, 2
  *     4   number of the home
  *     8   wall clock, ms
  *     4   count of keys; each: partition, 4; 1: it is written, 0: it was read; length, 4; key

@@ -2,7 +2,8 @@
  *
  * Group commit asks it whether anything a transaction relied on was written since the moment of
  * its snapshot. It is bounded: what falls out of it raises the floor, and a transaction older than
- * the floor cannot be judged and is told to run again. Used by the committer's thread alone. */
+ * the floor cannot be judged and is told to run again. Used by the committer's thread alone, or
+ * while no group is made (commit_still.h). */
 #pragma once
 
 #include "engine/engine.h"

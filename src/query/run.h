@@ -92,6 +92,13 @@ struct query_hint {
     struct cursor_range bounds;
 };
 
+/* What a transaction reads on one node; borrowed. */
+struct query_moment {
+    const struct engine *engine; /* behind standbys */
+    struct engine_snapshot *snapshot;
+    const struct view_overlay *overlay; /* NULL: nothing is seen besides */
+};
+
 struct query_request {
     struct query_hint hint;
     const struct item_space *space; /* NULL: there is no container, and no items but these: */
@@ -111,10 +118,14 @@ struct query_request {
     struct engine_snapshot *snapshot;
     const struct engine *snapshot_of;   /* the node of it; NULL: known to be that of all spans */
     const struct view_overlay *overlay; /* what is seen besides; NULL: nothing */
-    struct query_blocks *blocks;        /* of vectors; NULL: they are walked for each search */
-    struct query_lists *lists;          /* of entries of terms; the same */
-    struct query_members *members;      /* of items that intersections met; NULL: none */
-    struct query_cache *cache; /* NULL: unfinished results are computed anew for each page */
+    /* The same of several nodes: each span is read as the one of its node has it. Then snapshot is
+     * that of any of them, and overlay one of theirs if there is one. */
+    const struct query_moment *moments;
+    size_t moment_count;
+    struct query_blocks *blocks;   /* of vectors; NULL: they are walked for each search */
+    struct query_lists *lists;     /* of entries of terms; the same */
+    struct query_members *members; /* of items that intersections met; NULL: none */
+    struct query_cache *cache;     /* NULL: unfinished results are computed anew for each page */
     struct query_spill
         *spill; /* NULL: what does not fit the memory is computed in several passes */
     const struct query_executor *executor; /* NULL: all is done by the calling thread */

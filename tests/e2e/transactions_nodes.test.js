@@ -97,6 +97,24 @@ for (const [name, place] of Object.entries(places))
     assert.match(await (await server.get('/metrics')).text(), /^orrery_transactions_in_doubt 0$/m);
   });
 
+test('an item gets a partition key of another node in one go', async (t) => {
+  const server = await start(t, await places.rocksdb(t));
+  await spread(t, server);
+  const move = (from, to, n) => signed(server, 'POST', '/_orrery/containers/d/c/move-item', {
+    body: { id: 'x', partitionKey: [from], document: { id: 'x', pk: to, n } },
+  });
+  assert.equal((await run(server, [put(keys[0], 1)])).status, 200);
+  for (let i = 1; i <= keys.length; i++) {
+    const [from, to] = [keys[i - 1], keys[i % keys.length]];
+    const moved = await move(from, to, i);
+    assert.equal(moved.status, 200, moved.text);
+    assert.equal(await read(server, to), i);
+    assert.equal(await read(server, from), 0);
+  }
+  assert.equal((await query(server)).length, 1);
+  await until(async () => (await open(server)).length === 0);
+});
+
 for (const [name, place] of Object.entries(places))
   test(`${name}: nobody sees a half, by one request or by several`, async (t) => {
     const server = await start(t, await place(t));

@@ -9,6 +9,7 @@
 #include "catalogue/container_space.h"
 #include "document/bson.h"
 #include "item/operation.h"
+#include "item/write_record.h"
 #include "partition/layout.h"
 #include "support/check.h"
 #include "support/documents.h"
@@ -166,7 +167,9 @@ static bool enter(struct pair *pair, struct agreement *agreement, size_t node, s
     return agreement_enter(agreement, &scope, logical, err);
 }
 
-/* Puts this version on both nodes, or deletes (0). */
+static const uint8_t session[WRITE_RECORD_SESSION_LEN] = {7};
+
+/* Puts this version on both nodes, or deletes (0); a record of it lies beside each item. */
 static bool both_write(struct pair *pair, int version, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
@@ -174,13 +177,16 @@ static bool both_write(struct pair *pair, int version, struct error *err)
     struct agreement *agreement = agreement_new(catalogue_agreements(pair->catalogue), arena);
     struct document_value id = document_string(SLICE("x"));
     const struct agreement_member *members[NODES];
+    const struct write_record record = {
+        .session = session, .number = version, .outcome = SLICE("well")};
+    const struct transaction_options options = {.record = &record};
 
     for (size_t i = 0; i < NODES; i++) {
         if (!enter(pair, agreement, i, arena, err) ||
             !transaction_write(agreement_transaction(agreement), &id,
                                version ? TRANSACTION_UPSERT : TRANSACTION_DELETE,
                                version ? item_with(pair->keys[i], version, arena) : SLICE_NONE,
-                               NULL, err))
+                               &options, err))
             return false;
         members[i] = agreement_member(agreement);
     }
@@ -235,6 +241,22 @@ static bool plain_write(struct pair *pair, size_t node, int version, struct erro
     return item_operation_run(&op, err);
 }
 
+/* How many records there are of a version: one on each node, or none. */
+static size_t records_of(struct pair *pair, int version)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct item_space space = space_of(pair);
+    struct write_records records;
+    struct error err;
+
+    assert_ok(write_records_settle(&space, &err) &&
+                  write_records_find(&space, session, version, arena, &records, &err),
+              &err);
+    for (size_t i = 0; i < records.count; i++)
+        assert_slice_equal(records.list[i].outcome, SLICE("well"));
+    return records.count;
+}
+
 /* Nothing is under way, and no store keeps anything of what was. */
 static void assert_quiet(struct pair *pair)
 {
@@ -279,6 +301,7 @@ static void both_nodes_have_it_or_none(void **state)
     assert_ok(both_write(pair, 0, &err), &err);
     assert_int_equal(version_at(pair, 0), 0);
     assert_int_equal(version_at(pair, 1), 0);
+    assert_int_equal(records_of(pair, 0), NODES);
     assert_false(both_write(pair, 0, &err)); /* there is nothing to delete */
     assert_int_equal(err.code, ERROR_ITEM_MISSING);
     assert_quiet(pair);
@@ -336,6 +359,7 @@ static void assert_whole(struct pair *pair, int version, bool done, const struct
     int now = version_at(pair, 0);
 
     assert_int_equal(version_at(pair, 1), now);
+    assert_int_equal(records_of(pair, now), now ? NODES : 0);
     assert_true(now == version || (!done && now == version - 1));
     if (!done && err->code != ERROR_STORE_IO && err->code != ERROR_WRITE_IN_DOUBT)
         assert_int_equal(now, version - 1);
@@ -595,6 +619,262 @@ static void a_partition_is_fenced_without_promises(void **state)
     assert_quiet(pair);
 }
 
+/* --- Moves ----------------------------------------------------------------------------------- */
+
+/* The item of node `from` gets the key of the other node. */
+static bool item_move(struct pair *pair, size_t from, int version, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct item_space space = space_of(pair);
+    struct partition_key to = key_of(pair->keys[!from], arena);
+    struct item_operation op = {.space = &space,
+                                .arena = arena,
+                                .key = key_of(pair->keys[from], arena),
+                                .id = document_string(SLICE("x")),
+                                .document = item_with(pair->keys[!from], version, arena)};
+
+    if (!item_operation_move(&op, &to, catalogue_agreements(pair->catalogue), err))
+        return false;
+    assert_true(op.result.created && op.result.lsn > 0 && op.work.writes == 2);
+    return true;
+}
+
+static void an_item_is_moved_between_nodes_or_stays(void **state)
+{
+    struct pair *pair = *state;
+    size_t at = 0;
+    int version = 1;
+    struct error err;
+
+    assert_ok(plain_write(pair, 0, version, &err), &err);
+    for (size_t node = 0; node < NODES; node++)
+        for (size_t c = 0; c < ARRAY_LEN(cuts); c++)
+            for (unsigned nth = 1; nth <= 3; nth++) {
+                bool done;
+
+                fault_engine_fail_nth(pair->faults[node], FAULT_WRITES, nth, cuts[c].code,
+                                      cuts[c].outcome);
+                done = item_move(pair, at, version + 1, &err);
+                settling_await(pair);
+                process_restart(pair);
+                if (version_at(pair, at) == 0) {
+                    at = !at;
+                    version++;
+                } else {
+                    assert_false(done);
+                }
+                assert_int_equal(version_at(pair, at), version);
+                assert_int_equal(version_at(pair, !at), 0); /* it is in one place */
+                assert_quiet(pair);
+            }
+    assert_ok(plain_write(pair, !at, 99, &err), &err);
+    assert_false(item_move(pair, at, 100, &err));
+    assert_int_equal(err.code, ERROR_ITEM_EXISTS);
+    assert_int_equal(version_at(pair, at), version);
+}
+
+/* --- One moment ------------------------------------------------------------------------------ */
+
+static bool meet(struct pair *pair, struct agreement *agreement, size_t first, size_t count,
+                 struct arena *arena, struct error *err)
+{
+    struct item_space space = space_of(pair);
+    struct item_scope scopes[NODES];
+
+    for (size_t i = 0; i < count; i++) {
+        struct partition_key key = key_of(pair->keys[first + i], arena);
+
+        scopes[i] = item_space_scope(&space, item_logical(&space.definition->key, &key, arena));
+    }
+    return agreement_meet(agreement, scopes, count, 0, err);
+}
+
+static int version_within(struct pair *pair, struct agreement *agreement, size_t node,
+                          struct arena *arena)
+{
+    struct document_value id = document_string(SLICE("x")), value;
+    const struct item *item = NULL;
+    int64_t version = 0;
+    struct error err;
+
+    assert_ok(enter(pair, agreement, node, arena, &err) &&
+                  transaction_read(agreement_transaction(agreement), &id, &item, &err),
+              &err);
+    if (item)
+        assert_true(document_find(item->document, SLICE("version"), &value) &&
+                    document_to_int64(&value, &version));
+    return (int)version;
+}
+
+static bool write_within(struct pair *pair, struct agreement *agreement, size_t node, int version,
+                         struct arena *arena, struct error *err)
+{
+    struct document_value id = document_string(SLICE("x"));
+
+    return enter(pair, agreement, node, arena, err) &&
+           transaction_write(agreement_transaction(agreement), &id, TRANSACTION_UPSERT,
+                             item_with(pair->keys[node], version, arena), NULL, err);
+}
+
+static void what_is_met_at_once_is_of_one_moment(void **state)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct pair *pair = *state;
+    struct error err;
+
+    for (size_t writes = 0; writes < NODES; writes++) {
+        CLEANUP(agreement_free)
+        struct agreement *agreement = agreement_new(catalogue_agreements(pair->catalogue), arena);
+
+        assert_ok(both_write(pair, 1, &err), &err);
+        assert_ok(meet(pair, agreement, 0, NODES, arena, &err), &err);
+        assert_int_equal(agreement_nodes(agreement), 3);
+        assert_ok(plain_write(pair, !writes, 2, &err), &err);
+        assert_int_equal(version_within(pair, agreement, 0, arena), 1);
+        assert_int_equal(version_within(pair, agreement, 1, arena), 1);
+        assert_ok(write_within(pair, agreement, writes, 7, arena, &err), &err);
+        assert_ok(agreement_commit(agreement, &err), &err); /* what it only read may change */
+        assert_int_equal(version_at(pair, writes), 7);
+        assert_int_equal(version_at(pair, !writes), 2);
+        assert_quiet(pair);
+    }
+}
+
+static void what_is_written_at_one_moment_must_not_change(void **state)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct pair *pair = *state;
+    struct error err;
+
+    for (size_t other = 0; other <= NODES; other++) {
+        CLEANUP(agreement_free)
+        struct agreement *agreement = agreement_new(catalogue_agreements(pair->catalogue), arena);
+        bool raced = other < NODES;
+
+        assert_ok(both_write(pair, 1, &err), &err);
+        assert_ok(meet(pair, agreement, 0, NODES, arena, &err) &&
+                      write_within(pair, agreement, 0, 7, arena, &err) &&
+                      write_within(pair, agreement, 1, 7, arena, &err),
+                  &err);
+        if (raced)
+            assert_ok(plain_write(pair, other, 2, &err), &err);
+        assert_int_equal(agreement_commit(agreement, &err), !raced);
+        assert_int_equal(agreement_outcome(agreement),
+                         raced ? AGREEMENT_NOTHING : AGREEMENT_DECIDED);
+        if (raced)
+            assert_int_equal(err.code, ERROR_CONFLICT);
+        for (size_t node = 0; node < NODES; node++)
+            assert_int_equal(version_at(pair, node), !raced ? 7 : node == other ? 2 : 1);
+        assert_quiet(pair);
+    }
+}
+
+static void a_node_that_is_met_later_must_fit_the_moment(void **state)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct pair *pair = *state;
+    struct error err;
+
+    for (size_t changed = 0; changed < NODES; changed++) {
+        CLEANUP(agreement_free)
+        struct agreement *agreement = agreement_new(catalogue_agreements(pair->catalogue), arena);
+
+        assert_ok(both_write(pair, 1, &err), &err);
+        assert_ok(meet(pair, agreement, 0, 1, arena, &err), &err);
+        assert_int_equal(version_within(pair, agreement, 0, arena), 1);
+        assert_ok(plain_write(pair, changed, 2, &err), &err);
+        if (changed == 0) {
+            assert_false(meet(pair, agreement, 1, 1, arena, &err));
+            assert_int_equal(err.code, ERROR_CONFLICT);
+            continue;
+        }
+        assert_ok(meet(pair, agreement, 1, 1, arena, &err), &err);
+        assert_int_equal(version_within(pair, agreement, 1, arena), 2);
+        assert_ok(agreement_commit(agreement, &err), &err);
+    }
+}
+
+struct meeter {
+    struct thread thread;
+    struct pair *pair;
+    struct arena *arena;
+    struct agreement *agreement;
+    atomic_bool finished;
+    bool met;
+    struct error err;
+};
+
+static void meeter_main(void *context)
+{
+    struct meeter *meeter = context;
+
+    meeter->met = meet(meeter->pair, meeter->agreement, 0, NODES, meeter->arena, &meeter->err);
+    atomic_store(&meeter->finished, true);
+}
+
+static void a_moment_has_no_half_of_what_is_decided(void **state)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct pair *pair = *state;
+    CLEANUP(agreement_free)
+    struct agreement *agreement = agreement_new(catalogue_agreements(pair->catalogue), arena);
+    struct meeter meeter = {.pair = pair, .arena = arena, .agreement = agreement};
+    struct other writer;
+    struct error err;
+
+    assert_ok(both_write(pair, 1, &err), &err);
+    assert_quiet(pair);
+    fault_engine_hold_writes(pair->faults[0]);
+    other_start(&writer, pair, NODES, 2, true);
+    fault_engine_wait_held(pair->faults[0]);
+    fault_engine_hold_writes(pair->faults[1]);
+    fault_engine_release_writes(pair->faults[0]);
+    fault_engine_wait_held(pair->faults[1]); /* decided, and not applied */
+    thread_start(&meeter.thread, "meeter", meeter_main, &meeter);
+    usleep(NAP_US);
+    assert_false(atomic_load(&meeter.finished));
+    fault_engine_release_writes(pair->faults[1]);
+    other_join(&writer);
+    thread_join(&meeter.thread);
+    assert_ok(meeter.met, &meeter.err);
+    assert_int_equal(version_within(pair, agreement, 0, arena), 2);
+    assert_int_equal(version_within(pair, agreement, 1, arena), 2);
+    assert_quiet(pair);
+}
+
+/* The other way round: the first snapshot was taken before the decision, the second one behind it,
+ * and the node of the first has not written its part yet. */
+static void an_earlier_snapshot_is_of_no_use_beside_what_is_decided(void **state)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct pair *pair = *state;
+    struct agreements *agreements = catalogue_agreements(pair->catalogue);
+    CLEANUP(agreement_free) struct agreement *agreement = agreement_new(agreements, arena);
+    struct other writer;
+    struct error err;
+
+    assert_ok(both_write(pair, 1, &err), &err);
+    assert_quiet(pair);
+    assert_ok(meet(pair, agreement, 1, 1, arena, &err), &err);
+    assert_int_equal(version_within(pair, agreement, 1, arena), 1);
+    fault_engine_hold_writes(pair->faults[0]);
+    other_start(&writer, pair, NODES, 2, true);
+    fault_engine_wait_held(pair->faults[0]);
+    fault_engine_unplug(pair->faults[1], true); /* so that it does not even try to write */
+    fault_engine_release_writes(pair->faults[0]);
+    thread_join(&writer.thread);
+    assert_false(writer.done);
+    assert_int_equal(writer.err.code, ERROR_WRITE_IN_DOUBT);
+    assert_int_equal(version_at(pair, 0), 2);
+    assert_false(meet(pair, agreement, 0, 1, arena, &err));
+    assert_int_equal(err.code, ERROR_CONFLICT);
+    fault_engine_unplug(pair->faults[1], false);
+    for (int i = 0; i < LOOKS_MAX && agreements_waiting(agreements); i++)
+        usleep(1000);
+    assert_int_equal(version_at(pair, 1), 2);
+    assert_quiet(pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -609,6 +889,15 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_waits_is_told_and_keeps_its_nodes, setup, teardown),
         cmocka_unit_test_setup_teardown(a_partition_is_fenced_without_promises, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_item_is_moved_between_nodes_or_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_met_at_once_is_of_one_moment, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_written_at_one_moment_must_not_change, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_node_that_is_met_later_must_fit_the_moment, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_moment_has_no_half_of_what_is_decided, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_earlier_snapshot_is_of_no_use_beside_what_is_decided,
+                                        setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

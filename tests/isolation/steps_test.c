@@ -211,7 +211,7 @@ static void plain_run(struct stage *stage, struct line *line)
         struct partition_key to = key_of(stage, target);
 
         op.document = document_with(stage, target, id_text, word(line, 5));
-        outcome_set(line, item_operation_move(&op, &to, &err), &err);
+        outcome_set(line, item_operation_move(&op, &to, NULL, &err), &err);
     } else if (strcmp(what, "read") == 0) {
         op.verb = ITEM_READ;
         if (item_operation_run(&op, &err))

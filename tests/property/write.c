@@ -305,7 +305,7 @@ void write_move(struct run *run)
         expected = model_write(&foretold, to, id, TRANSACTION_CREATE, document, NULL);
     if (expected == ERROR_NONE)
         expected = model_commit(&foretold, after);
-    ok = item_operation_move(&move, &world->keys[to].key, &err);
+    ok = item_operation_move(&move, &world->keys[to].key, NULL, &err);
     if (run_settle(run, ok, &err, expected, after) &&
         move.result.item.header.number != run->model->items[to][id].header.number)
         run_fail(run, "the moved item has another number");

@@ -2,6 +2,7 @@
  * delete and a create, with a moment in between. */
 #include "front/admin/call.h"
 
+#include "catalogue/agreements.h"
 #include "catalogue/container_space.h"
 #include "document/bson.h"
 #include "document/json.h"
@@ -114,7 +115,7 @@ bool admin_item_move(struct admin_call *call, struct error *err)
     move.id = asked.id;
     move.document = asked.document;
     move.options = asked.options;
-    if (!item_operation_move(&move, &to, err))
+    if (!item_operation_move(&move, &to, catalogue_agreements(call->services->catalogue), err))
         return false;
     item_etag(&move.result.item.header, etag);
     BUF_APPEND(&call->body, "{");

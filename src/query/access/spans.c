@@ -1,5 +1,6 @@
 #include "query/access/spans.h"
 
+#include "engine/reader.h"
 #include "partition/pledge_pass.h"
 
 #include <xxhash.h>
@@ -197,6 +198,27 @@ bool query_spans_hand_over(struct query_spans *spans, size_t span, uint32_t thre
     return query_spans_view(spans, span, &view, err);
 }
 
+/* What is read of the node of a span instead of now; none: snapshot is NULL. */
+static bool moment_find(const struct query_request *request, const struct item_scope *scope,
+                        struct query_moment *ret_moment, struct error *err)
+{
+    const struct engine *engine = engine_reader_behind(scope->engine);
+
+    *ret_moment = (struct query_moment){engine, request->snapshot, request->overlay};
+    for (size_t i = 0; i < request->moment_count; i++)
+        if (request->moments[i].engine == engine) {
+            *ret_moment = request->moments[i];
+            return true;
+        }
+    if (request->moment_count) /* it did not serve when the others were met */
+        return engine_serves(engine, err) &&
+               error_set(err, ERROR_CONFLICT,
+                         "a partition is on a node that the transaction has not met");
+    return !request->snapshot || !request->snapshot_of || request->snapshot_of == scope->engine ||
+           error_set(err, ERROR_NOT_SUPPORTED,
+                     "a transaction cannot read partitions on different nodes");
+}
+
 bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_view,
                       struct error *err)
 {
@@ -204,11 +226,12 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
 
     if (!self->viewed) {
         struct item_scope scope = item_space_span_scope(spans->request->space, self->span);
-        struct engine_snapshot *snapshot = spans->request->snapshot;
+        struct engine_snapshot *snapshot;
+        struct query_moment moment;
 
-        if (snapshot && spans->request->snapshot_of && spans->request->snapshot_of != scope.engine)
-            return error_set(err, ERROR_NOT_SUPPORTED,
-                             "a transaction cannot read partitions on different nodes");
+        if (!moment_find(spans->request, &scope, &moment, err))
+            return false;
+        snapshot = moment.snapshot;
         if (spans->request->is_short && !engine_is_here(scope.engine))
             return view_bound_cold(err);
         if (!snapshot && !spans->now && !snapshot_get(spans, &scope, self->thread, &snapshot, err))
@@ -216,7 +239,7 @@ bool query_spans_view(struct query_spans *spans, size_t span, struct view **ret_
         self->view = view_of(&scope, snapshot);
         if (spans->request->is_short)
             self->view.bound = spans->request->bound ? spans->request->bound : &spans->bound;
-        self->view.planned = view_overlay_find(spans->request->overlay, scope.partition);
+        self->view.planned = view_overlay_find(moment.overlay, scope.partition);
         self->viewed = true;
     }
     *ret_view = &self->view;

@@ -319,11 +319,11 @@ static void an_item_moves_to_another_key_whole(void **state)
     move.document = document_of(fixture->arena, "{\"id\":\"1\",\"pk\":\"b\"}");
     to = test_space_key(&fixture->test, "[\"b\"]");
     must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"id\":\"1\",\"pk\":\"a\"}");
-    assert_ok(item_operation_move(&move, &to, &err), &err);
+    assert_ok(item_operation_move(&move, &to, NULL, &err), &err);
     assert_string_equal(read_item(fixture, "[\"a\"]", "1"), "");
     assert_string_equal(read_item(fixture, "[\"b\"]", "1"), "{\"id\":\"1\",\"pk\":\"b\"}");
     must_write(fixture, "[\"a\"]", "1", TRANSACTION_CREATE, "{\"id\":\"1\",\"pk\":\"a\"}");
-    assert_fails(item_operation_move(&move, &to, &err), &err, ERROR_ITEM_EXISTS);
+    assert_fails(item_operation_move(&move, &to, NULL, &err), &err, ERROR_ITEM_EXISTS);
     assert_string_not_equal(read_item(fixture, "[\"a\"]", "1"), "");
 }
 

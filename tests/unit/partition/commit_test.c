@@ -3,12 +3,14 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "partition/commit_still.h"
 #include "partition/journal.h"
 #include "partition/layout.h"
 #include "support/check.h"
 #include "support/fault_engine.h"
 
 #include <stdatomic.h>
+#include <unistd.h>
 
 /* A memory node behind the fault engine, with partitions 1 and 2 open. */
 struct bench {
@@ -860,6 +862,68 @@ static void a_hold_ends_by_itself_and_with_the_committer(void **state)
     bench_start(bench, (struct commit_options){0});
 }
 
+/* --- Keeping it still ------------------------------------------------------------------------ */
+
+enum { FAR_MS = 60000, KEPT_MS = 50 };
+
+static void one_put_main(void *context)
+{
+    struct bench *bench = context;
+    struct one_put tx;
+    struct error err;
+
+    one_put(&tx, 1, "still", "1", commit_moment(bench->commit));
+    assert_ok(commit_run(bench->commit, &tx.batch, &err), &err);
+}
+
+static void a_group_waits_for_those_who_keep_still_and_then_comes_first(void **state)
+{
+    struct bench *bench = *state;
+    uint64_t moment = commit_moment(bench->commit), groups, again;
+    struct thread writer;
+    int64_t ended_ms;
+    bool none, wrote;
+
+    assert_true(commit_still_begin(bench->commit, clock_monotonic_ms() + FAR_MS, &groups));
+    assert_true(commit_still_begin(bench->commit, 0, &again)); /* not alone */
+    assert_int_equal(groups, again);
+    assert_true(commit_still_end(bench->commit, again));
+    thread_start(&writer, "writer", one_put_main, bench);
+    while (commit_still_begin(bench->commit, 0, &again)) /* until the group waits */
+        assert_true(commit_still_end(bench->commit, again));
+    wrote = commit_still_wrote(bench->commit, groups, moment, 1);
+    usleep(KEPT_MS * 1000);
+    ended_ms = clock_monotonic_ms();
+    none = commit_still_end(bench->commit, groups);
+    thread_join(&writer);
+    assert_slice_equal(stored(bench, 1, "still").bytes, SLICE("1"));
+    if (none) /* else this thread was kept from its processor for longer than a group waits */
+        assert_false(wrote);
+
+    /* Now it is the writers' turn, for some times as long as they have waited. */
+    assert_true(commit_still_begin(bench->commit, clock_monotonic_ms() + FAR_MS, &again));
+    if (none)
+        assert_true(clock_monotonic_ms() >= ended_ms + COMMIT_STILL_RESTS * (KEPT_MS - 1));
+    assert_true(commit_still_wrote(bench->commit, again, moment, 1));
+    assert_false(commit_still_wrote(bench->commit, again, moment, 2));
+    assert_true(commit_still_end(bench->commit, again));
+}
+
+static void who_keeps_still_for_too_long_is_told_and_holds_up_one_group(void **state)
+{
+    struct bench *bench = *state;
+    uint64_t moment = commit_moment(bench->commit), first, second;
+
+    assert_true(commit_still_begin(bench->commit, clock_monotonic_ms() + FAR_MS, &first));
+    one_put_main(bench);                                              /* goes on by itself */
+    assert_true(commit_still_wrote(bench->commit, first, moment, 2)); /* for all it knows */
+    assert_true(commit_still_begin(bench->commit, clock_monotonic_ms() + FAR_MS, &second));
+    assert_int_equal(second, first + 1);
+    assert_false(commit_still_end(bench->commit, first)); /* and takes nothing from the other */
+    assert_false(commit_still_wrote(bench->commit, second, moment, 2));
+    assert_true(commit_still_end(bench->commit, second));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -901,6 +965,8 @@ int main(void)
                                         teardown),
         COMMIT_TEST(batches_for_a_held_partition_wait_and_others_pass_them_by),
         COMMIT_TEST(a_hold_ends_by_itself_and_with_the_committer),
+        COMMIT_TEST(a_group_waits_for_those_who_keep_still_and_then_comes_first),
+        COMMIT_TEST(who_keeps_still_for_too_long_is_told_and_holds_up_one_group),
     };
     return cmocka_run_group_tests_name("partition/commit", tests, NULL, NULL);
 }

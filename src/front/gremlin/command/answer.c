@@ -53,8 +53,8 @@ static struct gremlin_value attributes_make(struct gremlin_answering *answering,
     put(answering, map, "x-ms-server-time-ms", gremlin_double(milliseconds(from_ns, now_ns)));
     put(answering, map, "x-ms-total-server-time-ms",
         gremlin_double(milliseconds(answering->started_ns, now_ns)));
-    if (answering->parts)
-        put(answering, map, "x-orrery-atomic", gremlin_boolean(false));
+    if (answering->reference_lag_ms)
+        put(answering, map, "x-orrery-reference-lag-ms", gremlin_long(answering->reference_lag_ms));
     answering->told_cru = answering->charge_cru;
     answering->told_ns = now_ns;
     return map;

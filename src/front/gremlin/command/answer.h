@@ -15,10 +15,10 @@ struct gremlin_answering {
     char activity_id[RANDOM_UUID_SIZE];
     uint64_t started_ns;
 
-    int64_t charge_cru; /* of the request so far */
-    int64_t wait_ms;    /* of a refusal for lack of throughput */
-    bool parts;         /* its writes are not one transaction */
-    uint64_t results;   /* given so far */
+    int64_t charge_cru;       /* of the request so far */
+    int64_t wait_ms;          /* of a refusal for lack of throughput */
+    int64_t reference_lag_ms; /* since when a copy it has read is not known to be exact */
+    uint64_t results;         /* given so far */
 
     int64_t told_cru; /* with frames before */
     uint64_t told_ns; /* when the last of them was written; 0: none was */

@@ -63,6 +63,7 @@ static bool batch_send(struct gremlin_evaluation *e, const struct gremlin_batch 
                        struct error *err)
 {
     e->answering->charge_cru = gremlin_graph_figures(e->graph).charge_cru + e->call->charge_cru;
+    e->answering->reference_lag_ms = gremlin_graph_figures(e->graph).reference_lag_ms;
     e->answering->results += batch->count;
     e->sent = true;
     return e->send(e, batch, err);
@@ -325,6 +326,7 @@ static bool graph_options(struct gremlin_evaluation *e, struct container *contai
         .container = container,
         .heap = e->heap,
         .readonly = right->readonly,
+        .alone = right->alone,
         .only = right->bound ? &right->only : NULL,
         .strong = front_consistency_is_dear(e->gremlin->options.services.consistency.level),
         .limits = {.transaction_bytes_max = e->gremlin->options.transaction_bytes_max,
@@ -542,7 +544,7 @@ static bool run_within(struct gremlin_evaluation *e, const struct gremlin_graph_
     e->call->charge_cru += figures.charge_cru;
     e->answering->charge_cru = e->call->charge_cru;
     e->answering->wait_ms = figures.wait_ms;
-    e->answering->parts = e->ended && !gremlin_graph_is_atomic(e->graph);
+    e->answering->reference_lag_ms = figures.reference_lag_ms;
     return fine;
 }
 
@@ -593,7 +595,7 @@ static bool run_by_itself(struct gremlin_evaluation *e, const struct gremlin_gra
         e->tried_reads = figures.charged;
     e->answering->charge_cru = e->call->charge_cru;
     e->answering->wait_ms = figures.wait_ms;
-    e->answering->parts = !gremlin_graph_is_atomic(e->graph);
+    e->answering->reference_lag_ms = figures.reference_lag_ms;
     return fine;
 }
 

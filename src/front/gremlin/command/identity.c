@@ -186,6 +186,7 @@ static bool token_check(const struct gremlin_identity *identity, const struct fr
         return error_set(err, ERROR_FORBIDDEN,
                          "Insufficient permissions: the resource token is not for this graph");
     right->readonly = !claim.all;
+    right->alone = true;
     key = front_token_key(permission, call->arena);
     return !key.data || key_bind(permission, container, key, call->arena, right, err);
 }

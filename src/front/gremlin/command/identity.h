@@ -56,6 +56,7 @@ NODISCARD bool gremlin_identity_prove(const struct gremlin *gremlin, const char 
 /* What it may do with a container now. */
 struct gremlin_right {
     bool readonly;
+    bool alone;                /* of a token: other containers are not read */
     bool bound;                /* to one partition key: */
     struct partition_key only; /* in the arena */
 };

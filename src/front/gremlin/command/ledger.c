@@ -84,8 +84,8 @@ static void codes_print(struct buf *out)
                "`x-ms-request-charge`, `x-ms-total-request-charge`, `x-ms-server-time-ms`, "
                "`x-ms-total-server-time-ms`; on errors `x-ms-substatus-code`, "
                "`x-ms-retry-after-ms`, `x-ms-source`, `exceptions`, `failStepMessage`; and "
-               "`x-orrery-atomic`, which is false where writes went to several nodes, one after "
-               "the other.\n");
+               "`x-orrery-reference-lag-ms` where `call('reference')` has read a copy "
+               "that is not known to be exact.\n");
 }
 
 void gremlin_ledger_print(struct buf *out)

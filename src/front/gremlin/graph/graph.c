@@ -118,6 +118,7 @@ void gremlin_graph_free(struct gremlin_graph *graph)
     if (!graph)
         return;
     gremlin_graph_let_go(graph);
+    gremlin_references_let_go(graph);
     gremlin_graph_look_away(graph);
     for (size_t i = 0; i < GREMLIN_INTERNED; i++) {
         gremlin_value_unref(graph->labels[i]);
@@ -146,11 +147,14 @@ void gremlin_graph_look_away(struct gremlin_graph *graph)
 void gremlin_graph_enter(struct gremlin_graph *graph, struct front_call *call)
 {
     graph->entered = call != NULL;
+    gremlin_references_let_go(graph);
     if (!call) {
         graph->call.cancelled = NULL;
+        graph->call.account = (struct front_account){0};
         return;
     }
     graph->call = (struct front_call){.services = call->services,
+                                      .account = call->account,
                                       .owner = call->owner,
                                       .cancelled = call->cancelled,
                                       .may_block = call->may_block,
@@ -231,11 +235,6 @@ bool gremlin_graph_show_system(struct gremlin_graph *graph, const struct slice *
 struct gremlin_graph_figures gremlin_graph_figures(const struct gremlin_graph *graph)
 {
     return graph->figures;
-}
-
-bool gremlin_graph_is_atomic(const struct gremlin_graph *graph)
-{
-    return graph->commit_nodes < 2;
 }
 
 bool gremlin_graph_goes_on(const struct gremlin_graph *graph, struct error *err)

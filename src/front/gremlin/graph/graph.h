@@ -8,11 +8,10 @@
  * show what the graph has written since they were read: `as('a').property('k', 1).select('a')` has
  * k.
  *
- * Writes are gathered in one transaction over the partitions of a node; reads that follow see them.
+ * Writes are gathered in one transaction over all partitions; reads that follow see them.
  * gremlin_graph_commit makes them so, gremlin_graph_free without it leaves nothing behind. Before
  * the first write, and in a graph that is not told to read one moment, each page reads the newest
- * state; from the first write on everything is read at one moment. A graph over several nodes
- * commits node by node (gremlin_graph_is_atomic).
+ * state; from the first write on everything is read at one moment.
  *
  * One thread at a time, which may block. Charges, waits of throttled requests and figures add up in
  * the graph. Errors are rows of base/errors.def with the status that x-ms-status-code shows:
@@ -47,6 +46,7 @@ struct gremlin_graph_options {
     /* Of a resource token that holds for one partition key: everything else is not there, and
      * cannot be written. NULL: there is no such bound. Copied. */
     const struct partition_key *only;
+    bool alone;      /* of a resource token: no other container is read */
     bool strong;     /* reads count twice */
     bool one_moment; /* all reads are of the moment of the first one, writes or not: of tx() */
     struct gremlin_graph_limits limits;
@@ -241,6 +241,23 @@ NODISCARD bool gremlin_graph_ends(struct gremlin_graph *graph, const struct grem
 NODISCARD bool gremlin_graph_load(struct gremlin_graph *graph, const struct gremlin_value *elements,
                                   size_t count, bool *ret_gone, struct error *err);
 
+/* --- Reference containers -------------------------------------------------------------------- */
+
+/* Items of a reference container of the same database, by key. */
+struct gremlin_lookup {
+    struct slice container;
+    struct gremlin_value key; /* a value, or a list where the partition key has several paths; null
+                                 where it has none; borrowed */
+    struct gremlin_value id;  /* null: all of the key */
+};
+
+/* Those that have the key, as maps in a list (one reference), from the copy that the server has of
+ * the container: no store is read. ERROR_FORBIDDEN: the token is for the graph alone.
+ * ERROR_BAD_QUERY: there is no such container. ERROR_GREMLIN_RUN: a key that it cannot have. */
+NODISCARD bool gremlin_graph_look_up(struct gremlin_graph *graph,
+                                     const struct gremlin_lookup *lookup,
+                                     struct gremlin_value *ret_items, struct error *err);
+
 /* --- Writing --------------------------------------------------------------------------------- */
 
 struct gremlin_pair {
@@ -311,9 +328,6 @@ void gremlin_graph_rollback(struct gremlin_graph *graph);
  * next map of partitions. */
 bool gremlin_graph_may_retry(struct gremlin_graph *graph, const struct error *err);
 
-/* False: the last commit was in several parts, one for each node, whatever became of them. */
-bool gremlin_graph_is_atomic(const struct gremlin_graph *graph);
-
 /* --- What it took ---------------------------------------------------------------------------- */
 
 /* Since the graph was made, added up. */
@@ -329,7 +343,8 @@ struct gremlin_graph_figures {
     uint64_t partitions;   /* physical partitions read from, over all reads */
     uint64_t items, bytes; /* loaded */
     uint64_t index_entries;
-    uint64_t written;   /* items, by writes that are planned or committed */
-    uint64_t conflicts; /* commits that lost */
+    uint64_t written;         /* items, by writes that are planned or committed */
+    uint64_t conflicts;       /* commits that lost */
+    int64_t reference_lag_ms; /* the longest since when a copy is not known to be exact */
 };
 struct gremlin_graph_figures gremlin_graph_figures(const struct gremlin_graph *graph);

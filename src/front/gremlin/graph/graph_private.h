@@ -42,8 +42,8 @@ struct gremlin_written {
 struct gremlin_part {
     uint32_t node;
     struct engine *engine;
-    struct transaction *transaction;
-    struct arena *arena;                /* of it */
+    struct transaction *transaction;    /* the agreement's */
+    struct arena *arena;                /* of all parts */
     const struct view_overlay *overlay; /* of the transaction */
     struct gremlin_part *next;
 };
@@ -69,12 +69,14 @@ struct gremlin_graph {
     bool met_edges;    /* found or written */
     bool reads_moment; /* all reads are of one moment */
     bool several_nodes;
-    unsigned commit_nodes; /* on how many nodes the last commit has written, or tried to */
 
     struct gremlin_link *link;
     struct gremlin_value labels[GREMLIN_INTERNED], partitions[GREMLIN_INTERNED];
 
-    struct gremlin_part *parts; /* transactions, one for each node that was met */
+    struct gremlin_references *references; /* of the request; NULL: none was read */
+    struct agreement *agreement;           /* NULL: nothing was read at one moment */
+    struct arena *transact_arena;          /* of it */
+    struct gremlin_part *parts;            /* of it, one for each node that was met */
     struct arena *written_arena;
     struct gremlin_written **written; /* by hash */
     size_t written_count, written_size;
@@ -198,6 +200,11 @@ void *gremlin_found_new(struct gremlin_graph *graph, size_t size);
 /* Takes the references. */
 void gremlin_found_add_take(struct gremlin_found *found, size_t input, struct gremlin_value element,
                             struct gremlin_value edge);
+
+/* --- Reference containers (reference.c) ---------------------------------------------------------
+ */
+
+void gremlin_references_let_go(struct gremlin_graph *graph);
 
 /* --- Transactions (transact.c)
  * -------------------------------------------------------------------- */

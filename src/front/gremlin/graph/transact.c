@@ -1,9 +1,12 @@
-/* Transactions of a graph: one for each node its container is on, opened when something there is
- * first read or written at the graph's moment. What was written is remembered by item key, so that
+/* Transactions of a graph: a part for each node its container is on, of one moment and committed
+ * together (item/agreement.h), taken when something is first read or written at the graph's moment.
+ * What was written is remembered by item key, so that
  * elements at hand show it; queries see it through the overlay of their node. */
 #include "front/gremlin/graph/graph_private.h"
 
-#include "item/transaction.h"
+#include "catalogue/agreements.h"
+#include "engine/reader.h"
+#include "item/agreement.h"
 #include "item/view_overlay.h"
 #include "throughput/cost.h"
 
@@ -24,8 +27,8 @@ static bool hold(struct gremlin_graph *graph, struct error *err)
 {
     size_t used = graph->written_arena ? arena_used(graph->written_arena) : 0, all;
 
-    for (const struct gremlin_part *part = graph->parts; part; part = part->next)
-        used += arena_used(part->arena);
+    if (graph->transact_arena)
+        used += arena_used(graph->transact_arena);
     all = used;
     for (const struct gremlin_part *part = graph->parts; part; part = part->next)
         all += transaction_overlay_bytes(part->transaction);
@@ -39,15 +42,56 @@ static bool hold(struct gremlin_graph *graph, struct error *err)
     return true;
 }
 
+/* The partitions of a node are read at one moment with all that the graph reads; those of its other
+ * nodes too, as far as they serve. */
+static bool node_meet(struct gremlin_graph *graph, uint32_t node, struct item_scope *ret_scope,
+                      struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t span_count, count = 0;
+    const struct partition_span *spans = partition_map_spans(graph->space.map, &span_count);
+    struct item_scope *scopes = ARENA_ARRAY(arena, struct item_scope, span_count);
+    uint64_t nodes = 0;
+
+    for (size_t i = 0; i < span_count; i++) {
+        nodes |= UINT64_C(1) << spans[i].node;
+        if (spans[i].node == node)
+            scopes[count++] = item_space_span_scope(&graph->space, &spans[i]);
+    }
+    assert(count);
+    if (!graph->agreement) {
+        graph->transact_arena = arena_new();
+        graph->agreement = agreement_new(catalogue_agreements(graph->options.services->catalogue),
+                                         graph->transact_arena);
+    }
+    *ret_scope = scopes[0];
+    return agreement_meet(graph->agreement, scopes, count, nodes, err);
+}
+
+/* A node that did not serve was not met. */
+static bool node_find(const struct gremlin_graph *graph, const struct item_scope *scope,
+                      struct transaction **ret_transaction, struct error *err)
+{
+    const struct engine *engine = engine_reader_behind(scope->engine);
+    const struct agreement_member *member = NULL;
+
+    while ((member = agreement_next(graph->agreement, member)))
+        if (agreement_member_engine(member) == engine) {
+            *ret_transaction = agreement_member_transaction(member);
+            return true;
+        }
+    return engine_serves(engine, err) &&
+           error_set(err, ERROR_CONFLICT,
+                     "a node of the graph serves again, since the moment that "
+                     "the request reads");
+}
+
 bool gremlin_part_of(struct gremlin_graph *graph, uint32_t node, struct gremlin_part **ret_part,
                      struct error *err)
 {
-    CLEANUP(arena_free) struct arena *arena = NULL;
     struct gremlin_part *part = graph->parts;
-    const struct partition_span *spans;
     struct transaction *transaction;
     struct item_scope scope;
-    size_t count, at = 0;
 
     while (part && part->node != node)
         part = part->next;
@@ -55,18 +99,13 @@ bool gremlin_part_of(struct gremlin_graph *graph, uint32_t node, struct gremlin_
         *ret_part = part;
         return true;
     }
-    spans = partition_map_spans(graph->space.map, &count);
-    while (at + 1 < count && spans[at].node != node)
-        at++;
-    scope = item_space_span_scope(&graph->space, &spans[at]);
-    arena = arena_new();
-    if (!transaction_open(&scope, arena, &transaction, err))
+    if (!node_meet(graph, node, &scope, err) || !node_find(graph, &scope, &transaction, err))
         return false;
     part = MEMORY_NEW(struct gremlin_part);
     *part = (struct gremlin_part){.node = node,
                                   .engine = scope.engine,
                                   .transaction = transaction,
-                                  .arena = TAKE(arena),
+                                  .arena = graph->transact_arena,
                                   .next = graph->parts};
     graph->parts = part;
     graph->reads_moment = true;
@@ -97,10 +136,10 @@ void gremlin_graph_let_go(struct gremlin_graph *graph)
         struct gremlin_part *part = graph->parts;
 
         graph->parts = part->next;
-        transaction_free(part->transaction);
-        arena_free(part->arena);
         memory_free(part);
     }
+    agreement_free(TAKE(graph->agreement));
+    arena_free(TAKE(graph->transact_arena));
     if (graph->held)
         memory_meter_set(meter_of(graph), graph->held, 0);
     graph->held = 0;
@@ -311,41 +350,48 @@ static void budgets_end(struct gremlin_graph *graph, const struct transaction *t
         metering_end(&budgets->list[i], budgets->cru[i]);
 }
 
-static bool part_commit(struct gremlin_graph *graph, struct gremlin_part *part, struct error *err)
+/* Of all parts that write, before any of them does. */
+static bool parts_admit(struct gremlin_graph *graph, struct budgets *budgets, struct arena *arena,
+                        struct error *err)
 {
-    CLEANUP(arena_free) struct arena *arena = arena_new();
-    struct budgets budgets = {0};
+    size_t nth = 0;
 
-    if (!budgets_begin(graph, part->transaction, &budgets, arena, err) ||
-        !transaction_commit(part->transaction, err)) {
-        budgets_drop(&budgets);
-        return false;
-    }
-    budgets_end(graph, part->transaction, &budgets);
+    for (const struct gremlin_part *part = graph->parts; part; part = part->next, nth++)
+        if (transaction_write_count(part->transaction) &&
+            !budgets_begin(graph, part->transaction, &budgets[nth], arena, err))
+            return false;
     return true;
+}
+
+/* What is decided is done, also where a node has still to follow: nobody sees it without. */
+static bool parts_commit(struct gremlin_graph *graph, struct error *err)
+{
+    return agreement_commit(graph->agreement, err) ||
+           agreement_outcome(graph->agreement) == AGREEMENT_DECIDED;
 }
 
 bool gremlin_graph_commit(struct gremlin_graph *graph, struct error *err)
 {
-    unsigned committed = 0;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    size_t count = 0, nth = 0;
+    struct budgets *budgets;
+    bool fine;
 
-    graph->commit_nodes = 0;
-    for (struct gremlin_part *part = graph->parts; part; part = part->next) {
-        if (!transaction_write_count(part->transaction))
-            continue;
-        graph->commit_nodes++;
-        if (!part_commit(graph, part, err)) {
-            struct error why = *err;
-
-            graph->figures.conflicts += err->code == ERROR_CONFLICT;
-            if (!committed)
-                return false;
-            return error_set(err, ERROR_PRECONDITION_FAILED,
-                             "the graph is on several nodes: what the request wrote on %u of them "
-                             "is kept, the rest is not: %s",
-                             committed, why.message);
-        }
-        committed++;
+    if (!graph->agreement)
+        return true;
+    for (const struct gremlin_part *part = graph->parts; part; part = part->next)
+        count++;
+    budgets = arena_alloc_zero(arena, memory_array_size(count, sizeof *budgets));
+    fine = parts_admit(graph, budgets, arena, err) && parts_commit(graph, err);
+    for (const struct gremlin_part *part = graph->parts; part; part = part->next, nth++) {
+        if (!fine)
+            budgets_drop(&budgets[nth]);
+        else if (transaction_write_count(part->transaction))
+            budgets_end(graph, part->transaction, &budgets[nth]);
+    }
+    if (!fine) {
+        graph->figures.conflicts += err->code == ERROR_CONFLICT;
+        return false;
     }
     gremlin_graph_let_go(graph);
     return true;

@@ -140,6 +140,8 @@ struct mongo_call {
 };
 
 /* The front as its files share it. */
+enum { MONGO_ACCOUNTS_TOGETHER = 64 };
+
 struct mongo {
     struct mongo_options options;
     struct mongo_wire *wires[MONGO_FACES];
@@ -156,6 +158,7 @@ struct mongo {
     struct mongo_samples *samples;
     struct mongo_intents *intents;
     struct mongo_pending *pending;
+    atomic_uint_fast64_t nodes_together[MONGO_ACCOUNTS_TOGETHER]; /* transact.c */
     struct mongo_cluster_time time;
     struct mongo_waits *waits;
     struct mongo_stream_count *stream_count;

@@ -266,7 +266,7 @@ struct item_operation mongo_operation(const struct mongo_call *call,
 {
     return (struct item_operation){.space = call->transact ? mongo_transact_space(call, collection)
                                                            : &collection->space,
-                                   .within = mongo_transact_transaction(call),
+                                   .among = mongo_transact_agreement(call),
                                    .meters = call->services->meters,
                                    .arena = call->arena,
                                    .verb = verb,

@@ -383,6 +383,11 @@ static bool statement_end(struct mongo_call *call, bool fine, struct error *err)
         *err = *call->unwritten;
         fine = false;
     }
+    if (!fine && err->code == ERROR_PLEDGED) {
+        const struct error cause = *err;
+
+        (void)error_set(err, ERROR_CONFLICT, "%s", cause.message); /* the next attempt may do */
+    }
     if (!fine && err->code == ERROR_NOT_SUPPORTED) {
         const struct error cause = *err;
 
@@ -427,25 +432,46 @@ static bool is_open(const struct mongo_call *call)
     return call->number == call->logical->number && call->logical->use == MONGO_NUMBER_OPEN;
 }
 
-bool mongo_commit_transaction(struct mongo_call *call, struct error *err)
+static bool open_commit(struct mongo_call *call, struct error *err)
 {
     struct mongo_logical *session = call->logical;
-    bool fine;
+    char *home = NULL;
+    bool fine = mongo_transact_commit(call, session->transaction, &home, err);
 
-    if (is_open(call)) {
-        fine = mongo_transact_commit(call, session->transaction, err);
-        mongo_transact_free(mongo_sessions_close(
-            call->mongo->sessions, session, fine ? MONGO_NUMBER_COMMITTED : MONGO_NUMBER_ABORTED));
-        return fine;
-    }
+    mongo_transact_free(mongo_sessions_close(call->mongo->sessions, session,
+                                             fine   ? MONGO_NUMBER_COMMITTED
+                                             : home ? MONGO_NUMBER_DOUBT
+                                                    : MONGO_NUMBER_ABORTED));
+    memory_free(session->home);
+    session->home = home;
+    return fine;
+}
+
+/* Of one whose commit nobody knew the outcome of, or of before this process. */
+static bool commit_recover(struct mongo_call *call, struct error *err)
+{
+    struct mongo_logical *session = call->logical;
+    bool doubt = call->number == session->number, committed;
+
+    assert(!doubt || (session->use == MONGO_NUMBER_DOUBT && session->home));
+    if (!mongo_transact_recover(call, call->number, doubt ? session->home : NULL, &committed, err))
+        return false;
+    if (doubt)
+        session->use = committed ? MONGO_NUMBER_COMMITTED : MONGO_NUMBER_ABORTED;
+    return committed || no_such(call, call->number, err);
+}
+
+bool mongo_commit_transaction(struct mongo_call *call, struct error *err)
+{
+    const struct mongo_logical *session = call->logical;
+
+    if (is_open(call))
+        return open_commit(call, err);
     if (call->number == session->number && session->use == MONGO_NUMBER_COMMITTED)
         return true;
-    if (call->number > session->number) { /* of before this process, perhaps */
-        if (!mongo_transact_recover(call, call->number, &fine, err))
-            return false;
-        if (fine)
-            return true;
-    }
+    if (call->number > session->number ||
+        (call->number == session->number && session->use == MONGO_NUMBER_DOUBT))
+        return commit_recover(call, err);
     return no_such(call, call->number, err);
 }
 

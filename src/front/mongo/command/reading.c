@@ -446,7 +446,9 @@ static bool other_open(void *self, struct slice container, struct query_request 
     }
     request->space = &other->collection.space;
     request->container = container_rid(other->collection.container);
-    return true;
+    /* a transaction may have come to other nodes with it */
+    return !others->call->front.moment ||
+           others->call->front.moment->take(others->call->front.moment->self, request, err);
 }
 
 static void index_used(void *self, const struct rid *container,

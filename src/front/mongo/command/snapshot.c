@@ -178,7 +178,7 @@ bool mongo_snapshot_resume(struct mongo_call *call, uint64_t time, struct error 
  * held leaves it as it is. */
 bool mongo_snapshot_leave(struct mongo_call *call, bool fine, struct error *err)
 {
-    bool drop = call->snapshot_new && (!fine || !mongo_transact_transaction(call));
+    bool drop = call->snapshot_new && (!fine || !mongo_transact_agreement(call));
 
     if (!fine && (err->code == ERROR_CONFLICT || err->code == ERROR_NOT_SUPPORTED)) {
         const struct error cause = *err;

@@ -1,8 +1,10 @@
 #include "front/mongo/command/transact.h"
 
+#include "catalogue/agreements.h"
 #include "catalogue/migration.h"
 #include "catalogue/withheld.h"
 #include "front/kit/queries.h"
+#include "item/agreement.h"
 #include "item/write_record.h"
 
 enum { COMMITTED_STATEMENT = 0x7E000000 }; /* of the record of a commit: no client's */
@@ -24,10 +26,11 @@ struct pinned {
 
 struct mongo_transact {
     struct mongo *mongo;
-    struct arena *arena;             /* of the transaction */
-    struct transaction *transaction; /* NULL: nothing was pinned yet */
-    struct engine *engine;           /* of its node */
-    uint64_t maps_published;         /* before its snapshot was taken */
+    struct arena *arena;                            /* of the transaction */
+    struct agreement *agreement;                    /* NULL: nothing was pinned yet */
+    uint64_t maps_published;                        /* before its snapshots were taken */
+    struct query_moment moments[CLUSTER_NODES_MAX]; /* of its nodes, as it came to them */
+    size_t moment_count;
     struct pinned *pinned;
     struct made *made;
     struct front_moment moment;
@@ -91,7 +94,7 @@ void mongo_transact_free(void *self)
     made_drop(transact);
     front_cursors_kill_tagged(transact->mongo->cursors, transact->account, transact->tag);
     mongo_intents_let_go(transact->mongo->intents, &transact->intents);
-    transaction_free(transact->transaction);
+    agreement_free(transact->agreement);
     for (struct pinned *p = transact->pinned; p; p = p->next)
         container_unref(p->container);
     memory_meter_set(net_owner_memory(transact->owner), transact->held, 0);
@@ -150,12 +153,21 @@ const uint8_t *mongo_transact_tag(const struct mongo_transact *transact)
 
 /* --- Limits ---------------------------------------------------------------------------------- */
 
+static size_t overlays_bytes(const struct mongo_transact *transact)
+{
+    const struct agreement_member *member = NULL;
+    size_t bytes = 0;
+
+    while (transact->agreement && (member = agreement_next(transact->agreement, member)))
+        bytes += transaction_overlay_bytes(agreement_member_transaction(member));
+    return bytes;
+}
+
 /* What it holds is on the account's meter, and below the limit of one. */
 static bool hold(struct mongo_transact *transact, struct error *err)
 {
     size_t used = arena_used(transact->arena);
-    size_t all =
-        used + (transact->transaction ? transaction_overlay_bytes(transact->transaction) : 0);
+    size_t all = used + overlays_bytes(transact);
 
     if (used > transact->mongo->options.transaction_bytes_max)
         return mongo_error_set(err, MONGO_TRANSACTION_TOO_LARGE,
@@ -180,7 +192,7 @@ static bool guard(void *self, uint32_t partition, struct slice key, struct error
         return error_set(err, ERROR_CONFLICT,
                          "another transaction that is still open wrote the same document");
     if (!transact->recorded)
-        transaction_record_add(transact->transaction, &transact->record);
+        transaction_record_add(agreement_transaction(transact->agreement), &transact->record);
     transact->recorded = true;
     return true;
 }
@@ -197,20 +209,48 @@ static struct pinned *pinned_find(const struct mongo_transact *transact,
     return p;
 }
 
-/* On the node of the first partition of the first collection. */
-static bool begin(const struct mongo_call *call, struct container *container, struct error *err)
+static void guards_set(struct mongo_transact *transact)
+{
+    const struct agreement_member *member = NULL;
+
+    while ((member = agreement_next(transact->agreement, member)))
+        transaction_set_guard(agreement_member_transaction(member), guard, transact);
+}
+
+/* Nodes that transactions of an account have come to one after the other: the next ones take their
+ * moment of all of them at once, for between the first and the last of them others may write. */
+static atomic_uint_fast64_t *together(const struct mongo_transact *transact)
+{
+    return &transact->mongo->nodes_together[transact->account % MONGO_ACCOUNTS_TOGETHER];
+}
+
+/* The moment is that of the first collection; those that come later must fit it. */
+static bool meet(const struct mongo_call *call, struct container *container, struct error *err)
 {
     struct mongo_transact *transact = call->transact;
     struct item_space space = front_space(call->services, container);
+    uint64_t nodes = 0, before, also;
     size_t count;
     const struct partition_span *spans = partition_map_spans(space.map, &count);
-    struct item_scope scope = item_space_span_scope(&space, &spans[0]);
+    struct item_scope *scopes = ARENA_ARRAY(call->arena, struct item_scope, count);
 
-    transact->maps_published = catalogue_maps_published(call->services->catalogue);
-    if (!transaction_open(&scope, transact->arena, &transact->transaction, err))
+    for (size_t i = 0; i < count; i++) {
+        scopes[i] = item_space_span_scope(&space, &spans[i]);
+        nodes |= UINT64_C(1) << scopes[i].node;
+    }
+    if (!transact->agreement) {
+        transact->maps_published = catalogue_maps_published(call->services->catalogue);
+        transact->agreement =
+            agreement_new(catalogue_agreements(call->services->catalogue), transact->arena);
+    }
+    before = agreement_nodes(transact->agreement);
+    also = atomic_load(together(transact));
+    if (before && nodes & ~before)
+        atomic_fetch_or(together(transact), before | nodes);
+    if (!agreement_meet(transact->agreement, scopes, count, !before && also & nodes ? also : 0,
+                        err))
         return false;
-    transact->engine = scope.engine;
-    transaction_set_guard(transact->transaction, guard, transact);
+    guards_set(transact);
     return true;
 }
 
@@ -227,7 +267,7 @@ bool mongo_transact_pin(const struct mongo_call *call, struct container **contai
     struct pinned *p = pinned_find(transact, *container);
 
     if (!p) {
-        if (!transact->transaction && !begin(call, *container, err))
+        if (!meet(call, *container, err))
             return false;
         if (catalogue_maps_published(call->services->catalogue) != transact->maps_published ||
             !container_is_current(*container))
@@ -269,24 +309,48 @@ const struct item_space *mongo_transact_space(const struct mongo_call *call,
     return &p->space;
 }
 
-struct transaction *mongo_transact_transaction(const struct mongo_call *call)
+struct agreement *mongo_transact_agreement(const struct mongo_call *call)
 {
-    return call->transact ? call->transact->transaction : NULL;
+    return call->transact ? call->transact->agreement : NULL;
 }
 
 /* --- Reading --------------------------------------------------------------------------------- */
 
+static struct query_moment *moment_of(struct mongo_transact *transact, const struct engine *engine)
+{
+    size_t i = 0;
+
+    while (i < transact->moment_count && transact->moments[i].engine != engine)
+        i++;
+    assert(i < CLUSTER_NODES_MAX);
+    transact->moments[i].engine = engine;
+    transact->moment_count = MAX(transact->moment_count, i + 1);
+    return &transact->moments[i];
+}
+
+/* Those that were handed out before stay where they are: a query may read from within another. */
 static bool moment_take(void *self, struct query_request *request, struct error *err)
 {
     struct mongo_transact *transact = self;
+    const struct agreement_member *member = NULL;
 
-    if (!transact->transaction)
+    if (!transact->agreement)
         return true; /* no collection is read */
-    if (!transaction_overlay(transact->transaction, &request->overlay, err) || !hold(transact, err))
-        return false;
-    request->snapshot = transaction_snapshot(transact->transaction);
-    request->snapshot_of = transact->engine;
-    return true;
+    while ((member = agreement_next(transact->agreement, member))) {
+        struct transaction *transaction = agreement_member_transaction(member);
+        struct query_moment *moment = moment_of(transact, agreement_member_engine(member));
+
+        if (!transaction_overlay(transaction, &moment->overlay, err))
+            return false;
+        moment->snapshot = transaction_snapshot(transaction);
+        if (moment->overlay)
+            request->overlay = moment->overlay;
+    }
+    request->moments = transact->moments;
+    request->moment_count = transact->moment_count;
+    request->snapshot = transact->moments[0].snapshot;
+    request->snapshot_of = transact->moments[0].engine;
+    return hold(transact, err);
 }
 
 /* --- Its end --------------------------------------------------------------------------------- */
@@ -310,14 +374,30 @@ void mongo_transact_leave(struct mongo_call *call)
 }
 
 /* Each write on the budget of its partition. */
-static void charge(struct mongo_call *call, const struct transaction *transaction)
+static void charge(struct mongo_call *call, const struct agreement *agreement)
 {
-    for (size_t i = 0; i < transaction_write_count(transaction); i++) {
-        int64_t cru = transaction_result(transaction, i).charge_cru;
+    const struct agreement_member *member = NULL;
 
-        metering_charge(call->services->meters, transaction_partition(transaction, i), cru);
-        call->charge_cru += cru;
+    while ((member = agreement_next(agreement, member))) {
+        const struct transaction *transaction = agreement_member_transaction(member);
+
+        for (size_t i = 0; i < transaction_write_count(transaction); i++) {
+            int64_t cru = transaction_result(transaction, i).charge_cru;
+
+            metering_charge(call->services->meters, transaction_partition(transaction, i), cru);
+            call->charge_cru += cru;
+        }
     }
+}
+
+static bool has_writes(const struct mongo_transact *transact)
+{
+    const struct agreement_member *member = NULL;
+
+    while (transact->agreement && (member = agreement_next(transact->agreement, member)))
+        if (transaction_write_count(agreement_member_transaction(member)))
+            return true;
+    return false;
 }
 
 /* What it has made is there for everybody. */
@@ -347,10 +427,35 @@ static void made_tell(const struct mongo_call *call, const struct history_record
     }
 }
 
-bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *transact,
-                           struct error *err)
+/* Whether it was done is not known yet. What it has made stays: it may have documents. */
+static bool doubt(struct mongo_transact *transact, char **ret_home, struct error *err)
 {
-    bool writes = transact->transaction && transaction_write_count(transact->transaction);
+    const struct error cause = *err;
+
+    made_publish(transact);
+    *ret_home = memory_alloc(transact->home.len + 1);
+    if (transact->home.len)
+        memcpy(*ret_home, transact->home.data, transact->home.len);
+    (*ret_home)[transact->home.len] = '\0';
+    return mongo_error_set(err, MONGO_EXCEEDED_TIME_LIMIT,
+                           "it is not known yet whether the transaction is committed: %s",
+                           cause.message);
+}
+
+/* Nothing was done, for others are in the way, or a node is busy: another attempt may do it. */
+static bool refuse(struct error *err)
+{
+    const struct error cause = *err;
+
+    if (cause.code == ERROR_PLEDGED || cause.code == ERROR_BUSY || cause.code == ERROR_FENCED)
+        return error_set(err, ERROR_CONFLICT, "%s", cause.message);
+    return false;
+}
+
+bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *transact,
+                           char **ret_home, struct error *err)
+{
+    bool writes = has_writes(transact);
     const struct history_record *told = NULL;
     size_t told_count = 0;
 
@@ -358,52 +463,71 @@ bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *trans
         told = catalogue_withheld_tellings(call->services->catalogue, transact->tag,
                                            transact->arena, &told_count);
     if (writes) {
-        transaction_tell(transact->transaction, told, told_count);
-        if (!transaction_commit(transact->transaction, err))
-            return false;
-        charge(call, transact->transaction);
+        agreement_announce(transact->agreement, told, told_count);
+        if (!agreement_commit(transact->agreement, err)) {
+            enum agreement_outcome outcome = agreement_outcome(transact->agreement);
+
+            if (outcome == AGREEMENT_UNKNOWN)
+                return doubt(transact, ret_home, err);
+            if (outcome == AGREEMENT_NOTHING)
+                return refuse(err);
+        } /* what is decided is done: nobody sees a node without it */
+        charge(call, transact->agreement);
     }
     made_publish(transact);
-    if (!writes || !transaction_has_told(transact->transaction))
+    if (!writes || !agreement_has_announced(transact->agreement))
         made_tell(call, told, told_count);
     return true;
+}
+
+static bool home_split(struct slice home, struct mongo_namespace *ret_name)
+{
+    return slice_split(home, '.', &ret_name->database, &ret_name->collection);
 }
 
 static bool home_read(const struct mongo_call *call, struct mongo_namespace *ret_name)
 {
     struct document_value token, home;
-    const uint8_t *dot;
 
     if (!document_find(call->message.body, SLICE("recoveryToken"), &token) ||
         token.type != DOCUMENT_OBJECT ||
         !document_find(token.document, SLICE("recoveryShardId"), &home) ||
         home.type != DOCUMENT_STRING)
         return false;
-    dot = memchr(home.text.data, '.', home.text.len);
-    if (!dot)
-        return false;
-    ret_name->database = slice_first(home.text, (size_t)(dot - home.text.data));
-    ret_name->collection = slice_skip(home.text, ret_name->database.len + 1);
-    return true;
+    return home_split(home.text, ret_name);
 }
 
-bool mongo_transact_recover(struct mongo_call *call, int64_t number, bool *ret_committed,
-                            struct error *err)
+static bool unknown(struct error *err, const char *why)
+{
+    return mongo_error_set(err, MONGO_EXCEEDED_TIME_LIMIT,
+                           "it is not known yet whether the transaction is committed: %s", why);
+}
+
+/* One that is in doubt is looked for first: once it is not, what it wrote is there, or has a window
+ * that is waited for. */
+bool mongo_transact_recover(struct mongo_call *call, int64_t number, const char *home,
+                            bool *ret_committed, struct error *err)
 {
     CLEANUP(mongo_collection_close) struct mongo_collection collection = {0};
     struct mongo_namespace name;
     struct write_records records;
 
     *ret_committed = false;
-    if (!home_read(call, &name))
+    if (!(home ? home_split(slice_of_text(home), &name) : home_read(call, &name)))
         return true;
+    if (agreements_in_doubt(catalogue_agreements(call->services->catalogue)))
+        return unknown(err, "a node that decides transactions over several nodes is away");
     if (!mongo_collection_open(call, &name, &collection, err))
         return false;
     if (!collection.container)
         return true;
-    if (!write_records_find(&collection.space, call->logical->name, number, call->arena, &records,
-                            err))
-        return false;
+    if (!write_records_settle(&collection.space, err) ||
+        !write_records_find(&collection.space, call->logical->name, number, call->arena, &records,
+                            err)) {
+        const struct error cause = *err; /* nothing that would have it run again as a whole */
+
+        return unknown(err, cause.message);
+    }
     for (size_t i = 0; i < records.count; i++)
         *ret_committed = *ret_committed || records.list[i].statement == COMMITTED_STATEMENT;
     return true;

@@ -1,7 +1,8 @@
 /* Transact: a transaction of several documents, from its first statement to its end.
  *
  * It lives in its session (session/sessions.h) between statements. Collections it has met are held
- * as they were then, on the one node it is on. Statements need not know of it: operations made by
+ * as they were then; on all nodes it reads one moment, and it is committed by them together
+ * (item/agreement.h). Statements need not know of it: operations made by
  * mongo_operation are part of it, and queries see its moment and its writes. */
 #pragma once
 
@@ -44,7 +45,8 @@ NODISCARD bool mongo_transact_unpin(const struct mongo_call *call,
 /* The space of a collection that is pinned, which lives as long as the transaction. */
 const struct item_space *mongo_transact_space(const struct mongo_call *call,
                                               const struct mongo_collection *collection);
-struct transaction *mongo_transact_transaction(const struct mongo_call *call);
+/* NULL: the call is in none, or nothing was pinned yet. */
+struct agreement *mongo_transact_agreement(const struct mongo_call *call);
 
 /* What cursors that are opened in it are marked with. */
 const uint8_t *mongo_transact_tag(const struct mongo_transact *transact);
@@ -52,11 +54,12 @@ const uint8_t *mongo_transact_tag(const struct mongo_transact *transact);
 /* After a statement: notes where it has written, and appends the recovery token. */
 void mongo_transact_leave(struct mongo_call *call);
 
-/* Commits it; blocks. */
+/* Commits it; blocks. *ret_home: it is not known whether it was (MONGO_EXCEEDED_TIME_LIMIT); where
+ * its record will be, if it was, for mongo_transact_recover; the caller's, to be freed. */
 NODISCARD bool mongo_transact_commit(struct mongo_call *call, struct mongo_transact *transact,
-                                     struct error *err);
+                                     char **ret_home, struct error *err);
 
-/* Was the transaction of this number committed, as a record of it says where the recovery token
- * points to? */
-NODISCARD bool mongo_transact_recover(struct mongo_call *call, int64_t number, bool *ret_committed,
-                                      struct error *err);
+/* Was the transaction of this number committed, as a record of it says, at home, or NULL: where the
+ * recovery token points to? MONGO_EXCEEDED_TIME_LIMIT: that is not known yet. Blocks. */
+NODISCARD bool mongo_transact_recover(struct mongo_call *call, int64_t number, const char *home,
+                                      bool *ret_committed, struct error *err);

@@ -114,6 +114,7 @@ static void forget(struct mongo_sessions *sessions, struct mongo_logical *sessio
     *link = session->next;
     use_unlink(sessions, session);
     sessions->count--;
+    memory_free(session->home);
     memory_free(session);
 }
 

@@ -20,6 +20,8 @@ enum mongo_number_use {
     MONGO_NUMBER_OPEN,  /* a transaction that is open: `transaction` */
     MONGO_NUMBER_COMMITTED,
     MONGO_NUMBER_ABORTED,
+    MONGO_NUMBER_DOUBT, /* a transaction of which it is not known whether it was committed: `home`
+                         */
 };
 
 /* One session, for whoever has taken it. */
@@ -31,6 +33,7 @@ struct mongo_logical {
     enum mongo_number_use use;
     bool expired;      /* of aborted: its time was over */
     void *transaction; /* of MONGO_NUMBER_OPEN; owned */
+    char *home;        /* of the last MONGO_NUMBER_DOUBT: where its record would be; owned */
     bool reads_alone;  /* it is a moment that is held for reads, which is not counted */
 
     /* Of the table. */
