@@ -94,17 +94,25 @@ static bool is_made(struct verify *verify, const struct engine_entry *entry, boo
     return true;
 }
 
-/* A sum of a logical partition that has no items. Others were compared with theirs. */
+/* A sum of a logical partition that has no items. Others were compared with theirs; those of a key
+ * that is spread are in its first part, whether that has items or not. */
 static bool sum_is_orphan(struct verify *verify, struct slice key, bool *ret_orphan,
                           struct error *err)
 {
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
     struct slice logical = slice_skip(key, 2), from;
+    const struct partition_span *parts;
     struct engine_entry entry;
+    size_t count;
 
     *ret_orphan = false;
     if (!logical.len || key.data[1] != 'l')
         return true;
+    parts = partition_map_parts(verify->scope.map, logical, &count);
+    if (count > 1) {
+        *ret_orphan = parts[0].id != verify->partition->id;
+        return true;
+    }
     from = item_family_key(verify->arena, PARTITION_FAMILY_ITEM, logical);
     if (!engine_iterator_new(verify->scope.engine, verify->partition->node->snapshot,
                              verify->partition->id, (struct engine_range){from, SLICE_NONE}, false,

@@ -35,6 +35,28 @@ static void stuck_note(struct balancer_status *status, const struct balancer_wor
     }
 }
 
+static bool must_move(const struct balancer_world *world, const struct rebalance_span *span)
+{
+    for (size_t i = 0; i < world->node_count; i++)
+        if (world->nodes[i].number == span->node && world->nodes[i].empties)
+            return true;
+    return !(span->allowed >> span->node & 1);
+}
+
+/* What drains and rules wait for until somebody gathers the key. */
+static void parts_note(struct balancer_status *status, const struct balancer_world *world)
+{
+    for (size_t i = 0; i < world->span_count; i++) {
+        const struct balancer_span *span = &world->spans[i];
+
+        if (partition_map_is_part(container_map(span->container), span->span) &&
+            must_move(world, &span->figures))
+            problem_add(
+                status, span,
+                "it is a part of a key that is spread, and stays until the key is gathered");
+    }
+}
+
 /* --- Doing ----------------------------------------------------------------------------------- */
 
 /* One migration of a container at a time: what is begun here is fixed for the rest of the look. */
@@ -178,6 +200,7 @@ static bool look(struct balancer *balancer, bool rebalancing, size_t *ret_begun,
     begun = isolations_begin(balancer, &world, found, room);
     balancer_world_plan(&world, !rebalancing, &plan);
     stuck_note(found, &world, &plan);
+    parts_note(found, &world);
     begun += moves_begin(balancer, &world, &plan, found, room - begun);
     if (begun == 0 && world.migrating == 0 && world.patterns)
         balancer->quiet_until_ms =

@@ -197,6 +197,7 @@ static void span_add(struct balancer *balancer, struct balancer_world *world,
         .heat = heat_of(balancer, about->span->id),
         .fixed = container_migration(about->container) != NULL ||
                  container_places(about->container) ||
+                 partition_map_is_part(container_map(about->container), about->span) ||
                  promotion_list_sharing(container_promotions(about->container), about->span->id) ||
                  !cluster_node_serves(cluster_find(cluster, about->span->node)),
     };

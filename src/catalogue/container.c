@@ -7,6 +7,7 @@
 #include "catalogue/placed.h"
 #include "catalogue/resident.h"
 #include "catalogue/shares.h"
+#include "catalogue/spread.h"
 #include "catalogue/withheld.h"
 #include "document/order.h"
 #include "partition/lookup.h"
@@ -468,6 +469,7 @@ bool catalogue_container_redefine(struct catalogue_change *change,
     if (!container_throughput_check(limits, definition, container->map, &container->offer, err) ||
         !catalogue_promotions_let_replace(container, definition, err) ||
         !catalogue_placed_lets_replace(container, definition, err) ||
+        !catalogue_spread_lets_replace(container, definition, err) ||
         !reference_check(container, definition, err) ||
         !catalogue_resident_lets_replace(change->catalogue, container, definition, err) ||
         !policy_advance(container, definition, before_max, err))

@@ -75,9 +75,10 @@ struct item_space container_space(struct container *container, const struct cloc
         .writers = container_writers(container),
         .policies_before_count = before_count,
         /* A physical partition that has grown too large is split; what cannot be split is one
-         * logical partition, so that one must fit. */
+         * logical partition, so that one must fit, unless it is spread. */
         .logical_bytes_max =
             (int64_t)MIN(limits->logical_partition_bytes_max, limits->partition_bytes_max),
+        .spread_bytes_max = (int64_t)limits->logical_partition_bytes_max,
         .partition_bytes_max = partition_bytes_max(container, limits),
         .item_bytes_max = limits->item_bytes_max,
         .key_limits = {.bytes_max = limits->key_bytes_max},

@@ -5,6 +5,7 @@
 #include "catalogue/catalogue_private.h"
 #include "catalogue/placed.h"
 #include "catalogue/resident.h"
+#include "catalogue/spread.h"
 #include "definition/rekey.h"
 #include "partition/journal.h"
 #include "partition/layout.h"
@@ -206,7 +207,8 @@ static bool map_unfenced(struct catalogue *catalogue, const struct container *co
 /* --- Beginning ------------------------------------------------------------------------------- */
 
 /* Within what belongs to one routing key there is no bound: an entry is placed by bytes that begin
- * with its routing key, whatever follows. FF follows no routing key. */
+ * with its routing key, whatever follows. FF follows no routing key. Only the bounds that spread a
+ * key are within one, and the mover looks at whole keys then. */
 static bool bounds_check(const struct container *container, const struct migration_request *request,
                          struct error *err)
 {
@@ -214,6 +216,8 @@ static bool bounds_check(const struct container *container, const struct migrati
         request->kind == MIGRATION_REKEY ? request->definition : container->definition;
     const struct partition_definition *key = &definition_fields(definition)->key;
 
+    if (request->kind == MIGRATION_SPREAD)
+        return true;
     for (size_t i = 0; request->bounds && i + 1 < request->target_count; i++) {
         struct slice rest = request->bounds[i];
         struct error ignored;
@@ -262,6 +266,7 @@ static bool request_check(const struct container *container,
                          container->catalogue->limits.container_partitions_max);
     return catalogue_promotions_let_migrate(container, request, err) &&
            catalogue_placed_lets_migrate(container, request, err) &&
+           catalogue_spread_lets_migrate(container, request, err) &&
            bounds_check(container, request, err);
 }
 

@@ -13,6 +13,7 @@
 #include "catalogue/placed.h"
 #include "catalogue/resident.h"
 #include "catalogue/shares.h"
+#include "catalogue/spread.h"
 #include "document/order.h"
 #include "partition/counters.h"
 #include "partition/layout.h"
@@ -538,6 +539,8 @@ static bool begin_check(const struct container *origin, const struct container *
         !catalogue_resident_lets_promote(origin, err) ||
         (own && !catalogue_resident_lets_promote(own, err)) ||
         !catalogue_placed_lets_promote(origin, err) ||
+        !catalogue_spread_lets_promote(origin, err) ||
+        (own && !catalogue_spread_lets_promote(own, err)) ||
         (own && !catalogue_placed_lets_promote(own, err)) ||
         !ties_check(origin, own, range, ret_known, err))
         return false;

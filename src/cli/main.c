@@ -30,7 +30,7 @@ const struct cli_command cli_commands[] = {
     {"audit", "who did what, and whether the record is whole", cli_audit, cli_audit_help},
     {"throughput", "buckets, and RU/s reserved or capped for key values", cli_throughput,
      cli_throughput_help},
-    {"partition", "list, split, merge, move and isolate physical partitions", cli_partition,
+    {"partition", "list, split, merge, move, isolate and spread physical partitions", cli_partition,
      cli_partition_help},
     {"directory", "which shard keys belong to, of containers placed by lookup", cli_directory,
      cli_directory_help},

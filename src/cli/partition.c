@@ -12,51 +12,71 @@ enum {
     OPTION_PIECES = 'p',
     OPTION_EMPTY = 'e',
     OPTION_DRY_RUN = 'd',
-    PIECES_MAX = 64
+    OPTION_PARTS = 'P',
+    PIECES_MAX = 64,
+    PARTS_MAX = 62
 };
 
 void cli_partition_help(void)
 {
-    printf("Usage: orrery partition list DATABASE CONTAINER\n"
-           "       orrery partition shards DATABASE CONTAINER\n"
-           "       orrery partition split DATABASE CONTAINER ID [--pieces N]\n"
-           "       orrery partition merge DATABASE CONTAINER ID ID...\n"
-           "       orrery partition move DATABASE CONTAINER ID NODE\n"
-           "       orrery partition isolate DATABASE CONTAINER KEY\n"
-           "       orrery partition watch [DATABASE CONTAINER]\n"
-           "       orrery partition heat DATABASE CONTAINER    (its own --help)\n"
-           "       orrery partition hot [DATABASE CONTAINER]\n"
-           "       orrery partition cancel DATABASE CONTAINER\n"
-           "       orrery partition pause\n"
-           "       orrery partition resume\n"
-           "\n"
-           "Physical partitions of a container: what they hold and where they are; cut into\n"
-           "pieces of about as many bytes each, merged with their neighbours, moved to another\n"
-           "storage node. Isolating gives one partition key value a partition of its own: KEY is\n"
-           "a JSON array, '[\"tenant-7\"]', or for a text the text itself. Clients go on working.\n"
-           "The command waits until it is done; Ctrl-C leaves it to the server. Without names,\n"
-           "watch lists what is under way in all containers. Pause holds all of it until resume.\n"
-           "shards prints the list that programs route by, as JSON.\n"
-           "\n"
-           "Options:\n"
-           "  --pieces N           split into N partitions, 2 to 64 (2)\n"
-           "  --empty              isolate a key that no item has yet\n"
-           "  --no-wait            return as soon as it has begun\n"
-           "  --dry-run            split, merge, move, isolate: only say what would be\n");
+    printf(
+        "Usage: orrery partition list DATABASE CONTAINER\n"
+        "       orrery partition shards DATABASE CONTAINER\n"
+        "       orrery partition split DATABASE CONTAINER ID [--pieces N]\n"
+        "       orrery partition merge DATABASE CONTAINER ID ID...\n"
+        "       orrery partition move DATABASE CONTAINER ID NODE\n"
+        "       orrery partition isolate DATABASE CONTAINER KEY\n"
+        "       orrery partition spread DATABASE CONTAINER KEY [--parts N]\n"
+        "       orrery partition gather DATABASE CONTAINER KEY\n"
+        "       orrery partition watch [DATABASE CONTAINER]\n"
+        "       orrery partition heat DATABASE CONTAINER    (its own --help)\n"
+        "       orrery partition hot [DATABASE CONTAINER]\n"
+        "       orrery partition cancel DATABASE CONTAINER\n"
+        "       orrery partition pause\n"
+        "       orrery partition resume\n"
+        "\n"
+        "Physical partitions of a container: what they hold and where they are; cut into\n"
+        "pieces of about as many bytes each, merged with their neighbours, moved to another\n"
+        "storage node. Isolating gives one partition key value a partition of its own: KEY is\n"
+        "a JSON array, '[\"tenant-7\"]', or for a text the text itself. Spreading cuts one key\n"
+        "value into several partitions by the ids of its items, on the node it is on; gathering\n"
+        "makes them one again. Clients go on working.\n"
+        "The command waits until it is done; Ctrl-C leaves it to the server. Without names,\n"
+        "watch lists what is under way in all containers. Pause holds all of it until resume.\n"
+        "shards prints the list that programs route by, as JSON.\n"
+        "\n"
+        "Options:\n"
+        "  --pieces N           split into N partitions, 2 to 64 (2)\n"
+        "  --parts N            spread over N partitions, 2 to 62 (2)\n"
+        "  --empty              isolate a key that no item has yet\n"
+        "  --no-wait            return as soon as it has begun\n"
+        "  --dry-run            split, merge, move, isolate, spread, gather: only say\n"
+        "                       what would be\n");
     cli_client_help();
 }
 
 struct partition_command {
     struct cli_asking asking;
     const char *pieces; /* --pieces; NULL: not given */
+    const char *parts;  /* --parts; NULL: not given */
     bool empty;         /* --empty */
     bool dry_run;       /* --dry-run */
 };
 
+static bool count_take(const char *option, const char *value, uint64_t max, const char **ret_text)
+{
+    uint64_t count;
+
+    if (!slice_to_uint64(slice_of_text(value), &count) || count < 2 || count > max)
+        return cli_fail(CLI_USAGE, "%s takes a whole number from 2 to %llu, not \"%s\"", option,
+                        (unsigned long long)max, value) == CLI_OK;
+    *ret_text = value;
+    return true;
+}
+
 static bool option_take(void *context, int option, const char *value)
 {
     struct partition_command *command = context;
-    uint64_t pieces;
 
     if (option == OPTION_NO_WAIT) {
         command->asking.no_wait = true;
@@ -65,12 +85,9 @@ static bool option_take(void *context, int option, const char *value)
     } else if (option == OPTION_DRY_RUN) {
         command->dry_run = true;
     } else if (option == OPTION_PIECES) {
-        command->pieces = value;
-        if (!slice_to_uint64(slice_of_text(value), &pieces) || pieces < 2 || pieces > PIECES_MAX) {
-            cli_fail(CLI_USAGE, "--pieces takes a whole number from 2 to %d, not \"%s\"",
-                     PIECES_MAX, value);
-            return false;
-        }
+        return count_take("--pieces", value, PIECES_MAX, &command->pieces);
+    } else if (option == OPTION_PARTS) {
+        return count_take("--parts", value, PARTS_MAX, &command->parts);
     } else {
         return cli_client_take(&command->asking.options, option, value);
     }
@@ -331,6 +348,33 @@ static int partition_isolate(struct cli_asking *command)
                  object_of(command, "partitionKey", buf_slice(&key), false));
 }
 
+static int of_key(struct cli_asking *command, const char *verb, const char *parts)
+{
+    CLEANUP(buf_done) struct buf key, body;
+
+    buf_init(&key, BUF_DEFAULT_MAX);
+    buf_init(&body, BUF_DEFAULT_MAX);
+    cli_asking_key(&key, command->words[3]);
+    BUF_APPEND(&body, "{\"partitionKey\":");
+    buf_append_slice(&body, buf_slice(&key));
+    if (parts)
+        buf_printf(&body, ",\"parts\":%s", parts);
+    BUF_APPEND(&body, "}");
+    return begin(command, cli_asking_path(command, slice_of_text(verb)),
+                 arena_copy(command->arena, buf_slice(&body)));
+}
+
+static int partition_spread(struct cli_asking *command)
+{
+    return of_key(command, "/spread",
+                  CONTAINER_OF(command, struct partition_command, asking)->parts);
+}
+
+static int partition_gather(struct cli_asking *command)
+{
+    return of_key(command, "/gather", NULL);
+}
+
 /* --- Stopping -------------------------------------------------------------------------------- */
 
 static int partition_cancel(struct cli_asking *command)
@@ -374,6 +418,8 @@ static const struct cli_verb verbs[] = {
     {"merge", 4, CLI_ASKING_WORDS_MAX, "merge DATABASE CONTAINER ID ID...", partition_merge},
     {"move", 4, 4, "move DATABASE CONTAINER ID NODE", partition_move},
     {"isolate", 3, 3, "isolate DATABASE CONTAINER KEY", partition_isolate},
+    {"spread", 3, 3, "spread DATABASE CONTAINER KEY [--parts N]", partition_spread},
+    {"gather", 3, 3, "gather DATABASE CONTAINER KEY", partition_gather},
     {"watch", 0, 2, "watch [DATABASE CONTAINER]", partition_watch},
     {"heat", .own = cli_partition_heat},
     {"hot", .own = cli_partition_hot},
@@ -389,11 +435,16 @@ static bool options_fit(const struct cli_asking *asking, const struct cli_verb *
 
     if (command->pieces && verb->run != partition_split)
         return cli_fail(CLI_USAGE, "--pieces is for split") == CLI_OK;
+    if (command->parts && verb->run != partition_spread)
+        return cli_fail(CLI_USAGE, "--parts is for spread") == CLI_OK;
     if (command->empty && verb->run != partition_isolate)
         return cli_fail(CLI_USAGE, "--empty is for isolate") == CLI_OK;
     if (command->dry_run && verb->run != partition_split && verb->run != partition_merge &&
-        verb->run != partition_move && verb->run != partition_isolate)
-        return cli_fail(CLI_USAGE, "--dry-run is for split, merge, move and isolate") == CLI_OK;
+        verb->run != partition_move && verb->run != partition_isolate &&
+        verb->run != partition_spread && verb->run != partition_gather)
+        return cli_fail(CLI_USAGE,
+                        "--dry-run is for split, merge, move, isolate, spread and gather") ==
+               CLI_OK;
     if (verb->run == partition_watch && asking->word_count == 2)
         return cli_fail(CLI_USAGE, "watch takes a database and a container, or neither") == CLI_OK;
     return true;
@@ -405,6 +456,7 @@ int cli_partition(int argc, char **argv)
                                             {"help", no_argument, NULL, 'h'},
                                             {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
                                             {"pieces", required_argument, NULL, OPTION_PIECES},
+                                            {"parts", required_argument, NULL, OPTION_PARTS},
                                             {"empty", no_argument, NULL, OPTION_EMPTY},
                                             {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
                                             {NULL}};

@@ -10,6 +10,7 @@
 #include "document/json.h"
 #include "item/item.h"
 #include "partition/layout.h"
+#include "partition/strategy.h"
 
 #include <stdarg.h>
 #include <time.h>
@@ -234,8 +235,10 @@ static bool logical_send(struct moving *m, struct error *err)
         definition_fields(container_definition(m->of->container));
     struct arena *arena = m->part->asking.arena;
     CLEANUP(buf_done) struct buf text, query;
+    const struct partition_span *spans;
     struct partition_key key;
     struct slice logical;
+    size_t count;
 
     buf_init(&text, BUF_DEFAULT_MAX);
     buf_init(&query, BUF_DEFAULT_MAX);
@@ -246,9 +249,13 @@ static bool logical_send(struct moving *m, struct error *err)
     buf_append_slice(&query, query_of(m->part, "key="));
     encoded(&query, buf_slice(&text));
     m->key = buf_slice(&query);
-    return partition_send(m, partition_map_find(container_map(m->of->container), logical),
-                          item_family_key(arena, PARTITION_FAMILY_ITEM, logical), err) &&
-           logical_batch_send(m, false, err);
+    spans = partition_map_overlap(container_map(m->of->container),
+                                  partition_route_range(&fields->key, &key, arena), &count);
+    for (size_t i = 0; i < count; i++) /* parts of a spread key, in the order of ids */
+        if (!partition_send(m, &spans[i], item_family_key(arena, PARTITION_FAMILY_ITEM, logical),
+                            err))
+            return false;
+    return logical_batch_send(m, false, err);
 }
 
 /* --- Containers ------------------------------------------------------------------------------ */

@@ -14,7 +14,8 @@ void cli_stats_help(void)
         "\n"
         "Without names, the databases and containers of the account; of a database, what each\n"
         "container holds; of a container, its physical partitions: the span of routing keys,\n"
-        "what is in it, and the request units (RU) spent and requests refused in the last hour.\n"
+        "what is in it, and the request units (RU) spent and requests refused in the last hour;\n"
+        "and the key values that are spread over several of them.\n"
         "\n"
         "Options:\n"
         "  --keys               the partition key values that spend the most RU\n"
@@ -216,6 +217,32 @@ struct cli_table *cli_stats_container(struct slice document, struct arena *arena
     return table;
 }
 
+/* Keys that lie in several partitions. */
+static void spread_print(struct slice spread, struct arena *arena)
+{
+    static const char *const headings[] = {"SPREAD KEY", "PARTITIONS", ">ITEMS", ">SIZE", NULL};
+    struct cli_table *table = cli_table_new(arena, headings);
+    struct document_iter iter, partitions;
+
+    document_iter_init(&iter, spread);
+    while (document_iter_next(&iter)) {
+        struct slice key = iter.value.document, list = SLICE_NONE;
+
+        if (iter.value.type != DOCUMENT_OBJECT)
+            continue;
+        document_iter_init(&partitions, cli_answer_inside(key, "partitions"));
+        while (document_iter_next(&partitions))
+            if (partitions.value.type == DOCUMENT_STRING)
+                list = arena_printf(arena, "%.*s%s%.*s", SLICE_ARG(list), list.len ? ", " : "",
+                                    SLICE_ARG(partitions.value.text));
+        cli_table_text(table, cli_answer_key(key, arena));
+        cli_table_text(table, list);
+        cli_table_number(table, cli_answer_number(key, "items"), 0);
+        cli_table_bytes(table, cli_answer_number(key, "bytes"));
+    }
+    cli_table_print(table);
+}
+
 static void buckets_print(struct slice buckets, struct arena *arena)
 {
     static const char *const headings[] = {">BUCKET", ">AT MOST %", ">RU", ">THROTTLED", NULL};
@@ -330,6 +357,8 @@ static int stats_run(struct stats_command *command)
         return keys_print(command, answer.document);
     cli_table_print(command->word_count ? cli_stats_container(answer.document, command->arena)
                                         : cli_stats_account(answer.document, command->arena));
+    if (command->word_count && document_count(cli_answer_inside(answer.document, "spread")))
+        spread_print(cli_answer_inside(answer.document, "spread"), command->arena);
     if (command->word_count)
         cli_stats_throughput(answer.document, command->arena);
     else

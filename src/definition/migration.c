@@ -89,6 +89,24 @@ static bool sources_find(struct planning *p, struct error *err)
     return true;
 }
 
+/* A part of a key goes nowhere without the others, and what is in it cannot be told apart by
+ * routing keys. */
+static bool parts_check(const struct planning *p, struct error *err)
+{
+    for (size_t i = 0; p->request->kind != MIGRATION_GATHER && i < p->request->source_count; i++)
+        if (partition_map_is_part(p->map, p->sources[i]))
+            return error_set(err, ERROR_NOT_SUPPORTED,
+                             "partition %u is a part of a key that is spread, and cannot be %s: "
+                             "gather the key first",
+                             p->sources[i]->id,
+                             p->request->kind == MIGRATION_MOVE    ? "moved"
+                             : p->request->kind == MIGRATION_MERGE ? "merged"
+                             : p->request->kind == MIGRATION_SPLIT ? "split"
+                             : p->request->kind == MIGRATION_COPY  ? "copied"
+                                                                   : "changed");
+    return true;
+}
+
 static bool bounds_check(const struct planning *p, struct error *err)
 {
     const struct migration_request *request = p->request;
@@ -201,6 +219,14 @@ static struct partition_span target_of_source(const struct planning *p, size_t i
     return target;
 }
 
+static enum partition_cut cut_of(const struct migration_request *request, struct slice bound)
+{
+    return request->spread.max.len && slice_compare(request->spread.min, bound) < 0 &&
+                   slice_compare(bound, request->spread.max) < 0
+               ? PARTITION_CUT_SPREAD
+               : request->cut;
+}
+
 static struct partition_span target_of(const struct planning *p, size_t i, uint32_t id,
                                        double share)
 {
@@ -209,7 +235,7 @@ static struct partition_span target_of(const struct planning *p, size_t i, uint3
         .id = id,
         .epoch = 1,
         .share = share,
-        .cut = i ? request->cut : p->sources[0]->cut,
+        .cut = i ? cut_of(request, request->bounds[i - 1]) : p->sources[0]->cut,
         .min = i ? request->bounds[i - 1] : p->sources[0]->min,
         .max = i + 1 < request->target_count ? request->bounds[i]
                                              : p->sources[request->source_count - 1]->max,
@@ -311,8 +337,8 @@ bool migration_new(const struct partition_map *map, const struct migration_reque
     struct partition_map *next;
     double weights = 0;
 
-    if (!sources_find(&planning, err) || !bounds_check(&planning, err) ||
-        !weights_check(request, &weights, err) ||
+    if (!sources_find(&planning, err) || !parts_check(&planning, err) ||
+        !bounds_check(&planning, err) || !weights_check(request, &weights, err) ||
         !map_make(&planning, first_id, weights, &next, err))
         return false;
     migration = migration_make(request->kind, MIGRATION_MOVING, next);
@@ -405,7 +431,8 @@ const char *migration_kind_name(enum migration_kind kind)
         [MIGRATION_SPLIT] = "split",     [MIGRATION_MERGE] = "merge",
         [MIGRATION_MOVE] = "move",       [MIGRATION_ISOLATE] = "isolate",
         [MIGRATION_REROUTE] = "reroute", [MIGRATION_REKEY] = "rekey",
-        [MIGRATION_COPY] = "copy",
+        [MIGRATION_COPY] = "copy",       [MIGRATION_SPREAD] = "spread",
+        [MIGRATION_GATHER] = "gather",
     };
 
     return names[kind];

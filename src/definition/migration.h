@@ -15,6 +15,9 @@
  *               other partition keys, and all their entries are made anew
  *     copy      all sources, one target for each with its bounds: the map is published as that of
  *               another container, and the sources stay
+ *     spread    one source, a target for each part of a key value, cut by the ids of its items, and
+ *               one or two for its neighbours
+ *     gather    all parts of a key value, one target
  *
  * A plan carries the whole map that is published when it is done, and, if keys are placed
  * otherwise from then on, the definition that says how. */
@@ -33,8 +36,10 @@ enum migration_kind {
     MIGRATION_REROUTE,
     MIGRATION_REKEY,
     MIGRATION_COPY,
+    MIGRATION_SPREAD,
+    MIGRATION_GATHER,
 };
-enum { MIGRATION_KINDS = 7, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
+enum { MIGRATION_KINDS = 9, MIGRATION_TARGETS_MAX = 64, MIGRATION_SOURCES_MAX = 64 };
 
 /* How it stands on disk. Before its map is published everything may be done again or taken back;
  * afterwards only the sources are left to be dropped, or, if it was cancelled, the targets. */
@@ -48,11 +53,12 @@ struct migration_request {
     const uint32_t *sources; /* ids */
     size_t source_count;
     size_t target_count;
-    const struct slice *bounds;   /* target_count - 1, ascending, within the sources */
-    const uint32_t *nodes;        /* of each target; NULL: where the keys are now */
-    const double *weights;        /* of each target, to divide the share by; NULL: even */
-    enum partition_cut cut;       /* of bounds that are new, */
-    struct partition_range ended; /* and of those, old or new, at either end of this */
+    const struct slice *bounds;    /* target_count - 1, ascending, within the sources */
+    const uint32_t *nodes;         /* of each target; NULL: where the keys are now */
+    const double *weights;         /* of each target, to divide the share by; NULL: even */
+    enum partition_cut cut;        /* of bounds that are new, */
+    struct partition_range ended;  /* and of those, old or new, at either end of this */
+    struct partition_range spread; /* bounds within this, a key value, are PARTITION_CUT_SPREAD */
     const double *shares; /* of the whole: of the spans of the map as it is, in key order and 0 for
                            * sources, then of the targets; NULL: targets divide what the sources had
                            * by their weights, and the others keep theirs */

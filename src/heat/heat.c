@@ -185,11 +185,13 @@ static bool figures_read(const struct heat *heat, const struct container *contai
 
         if (!container_usage_partition(container, &spans[i], arena, &usage, err))
             return false;
-        figures[i] = (struct heat_figures){.node = spans[i].node,
-                                           .bytes = usage.bytes,
-                                           .kept = spans[i].cut != PARTITION_CUT_NEEDED,
-                                           .whole = heat_span_is_isolated(&spans[i]),
-                                           .calm_ms = -1};
+        figures[i] = (struct heat_figures){
+            .node = spans[i].node,
+            .bytes = usage.bytes,
+            .kept = spans[i].cut != PARTITION_CUT_NEEDED,
+            .whole = heat_span_is_isolated(&spans[i]) ||
+                     partition_map_is_part(container_map(container), &spans[i]),
+            .calm_ms = -1};
         if (meter)
             figures_of_meter(heat, meter, now_ms, &figures[i]);
     }

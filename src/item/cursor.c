@@ -225,12 +225,14 @@ static struct engine_range keys_range(const struct cursor_request *request, stru
     if (request->logical.len) {
         range.min = joined(arena, PARTITION_FAMILY_ITEM, request->logical, SLICE_NONE);
         range.max = cursor_prefix_end(arena, range.min);
-        return range;
     }
-    if (request->routing_min.data)
+    if (request->routing_min.data && slice_compare(request->routing_min, request->logical) > 0)
         range.min = joined(arena, PARTITION_FAMILY_ITEM, request->routing_min, SLICE_NONE);
-    if (request->routing_max.data)
+    if (request->routing_max.data &&
+        (!request->logical.len || slice_starts_with(request->routing_max, request->logical)))
         range.max = joined(arena, PARTITION_FAMILY_ITEM, request->routing_max, SLICE_NONE);
+    if (slice_compare(range.min, range.max) > 0) /* a part of another key with this routing key */
+        range.max = range.min;
     return range;
 }
 
@@ -407,10 +409,33 @@ bool cursor_seek_behind(struct cursor *cursor, struct slice value, struct slice 
 
 static bool routing_is_wanted(const struct cursor_request *request, struct slice key)
 {
-    if (request->logical.len)
-        return slice_starts_with(key, request->logical);
+    if (request->logical.len && !slice_starts_with(key, request->logical))
+        return false;
     return (!request->routing_min.data || slice_compare(key, request->routing_min) >= 0) &&
            (!request->routing_max.data || slice_compare(key, request->routing_max) < 0);
+}
+
+/* Is a bound within the key that has this routing key, for parts of it are (or were) partitions of
+ * their own? Then the routing key alone does not tell. */
+static bool is_within(struct slice bound, struct slice routing)
+{
+    return bound.data && bound.len > routing.len && slice_starts_with(bound, routing) &&
+           bound.data[routing.len] != 0xFF;
+}
+
+static bool key_is_cut(const struct cursor_request *request, struct slice routing)
+{
+    return is_within(request->routing_min, routing) || is_within(request->routing_max, routing);
+}
+
+/* May an item with this routing key be wanted? */
+static bool routing_may_be_wanted(const struct cursor *cursor, struct slice routing)
+{
+    const struct cursor_request *request = &cursor->request;
+
+    if (request->logical.len)
+        return slice_equal(routing, cursor->routing);
+    return is_within(request->routing_min, routing) || routing_is_wanted(request, routing);
 }
 
 static bool entry_seek(struct cursor *cursor, struct slice a, struct slice b, struct error *err)
@@ -509,7 +534,7 @@ static bool routing_pass(struct cursor *cursor, struct slice value, struct slice
     bool below = min.data && slice_compare(routing, min) < 0;
     uint8_t *last;
 
-    if (++cursor->passed <= STEPS_BEFORE_SEEK || cursor->grouped)
+    if (++cursor->passed <= STEPS_BEFORE_SEEK || cursor->grouped || key_is_cut(request, routing))
         return true;
     if (!request->backwards && below)
         return entry_seek(cursor, value, min, err);
@@ -584,11 +609,10 @@ static bool index_look(struct cursor *cursor, const struct engine_entry *entry,
     if (entry->value.len) {
         buf_append_slice(&cursor->key, slice_first(entry->value, entry->value.len - request->said));
     } else {
-        if (request->logical.len ? !slice_equal(routing, cursor->routing)
-                                 : !routing_is_wanted(request, routing))
+        if (!routing_may_be_wanted(cursor, routing))
             return routing_pass(cursor, value, routing, err);
         buf_clear(&cursor->key);
-        if (request->values_alone && !cut) {
+        if (request->values_alone && !cut && !key_is_cut(request, routing)) {
             *ret_verdict = WANTED;
             *hit = (struct cursor_hit){
                 .value = slice_first(value, kept), .routing = routing, .number = number};

@@ -14,8 +14,8 @@ enum {
 
 static bool key_is_wanted(const struct feed_request *request, struct slice key)
 {
-    if (request->logical.len)
-        return slice_starts_with(key, request->logical);
+    if (request->logical.len && !slice_starts_with(key, request->logical))
+        return false;
     return (!request->routing_min.data || slice_compare(key, request->routing_min) >= 0) &&
            (!request->routing_max.data || slice_compare(key, request->routing_max) < 0);
 }
@@ -253,19 +253,20 @@ static bool trimmed_read(const struct item_scope *scope, struct engine_snapshot 
     return value.found != ENGINE_FOUND || feed_trimmed_decode(value.bytes, ret_trimmed, err);
 }
 
-/* In the range that is asked for. A logical partition is within one range: no bound lies inside. */
+/* In the range that is asked for: of a logical partition that is or was spread, a part of it. */
 static uint64_t trimmed_for(const struct feed_trimmed *trimmed, const struct feed_request *request,
                             struct arena *arena)
 {
-    uint8_t *behind;
+    struct slice min = request->routing_min, max = request->routing_max, behind;
 
     if (!request->logical.len)
-        return feed_trimmed_within(trimmed, request->routing_min, request->routing_max);
-    behind = arena_alloc(arena, request->logical.len + 1);
-    memcpy(behind, request->logical.data, request->logical.len);
-    behind[request->logical.len] = 0xFF;
-    return feed_trimmed_within(trimmed, request->logical,
-                               slice_of(behind, request->logical.len + 1));
+        return feed_trimmed_within(trimmed, min, max);
+    behind = arena_join(arena, (const struct slice[]){request->logical, SLICE("\xFF")}, 2);
+    if (!min.data || slice_compare(min, request->logical) < 0)
+        min = request->logical;
+    if (!max.data || slice_compare(max, behind) > 0)
+        max = behind;
+    return feed_trimmed_within(trimmed, min, max);
 }
 
 /* What is younger than the retention is all there; a reader who stands before that may have missed

@@ -32,6 +32,7 @@ struct item_scope item_space_span_scope(const struct item_space *space,
         .policies_before = space->policies_before,
         .policies_before_count = space->policies_before_count,
         .logical_bytes_max = space->logical_bytes_max,
+        .spread_bytes_max = space->spread_bytes_max,
         .partition_bytes_max = space->partition_bytes_max,
         .item_bytes_max = space->item_bytes_max,
         .clock = space->clock,
@@ -101,8 +102,9 @@ struct item_route item_space_route(const struct item_space *space, const struct 
     route.key = slice_skip(route.stored, 1);
     route.logical = slice_of(route.key.data, logical_len - 1);
     route.pk = slice_of(route.stored.data + routed_len, logical_len - routed_len);
-    /* A stored key lies between the same bounds as its routing key alone. */
-    route.span = partition_map_find(space->map, route.logical);
+    /* A stored key lies between the same bounds as its routing key alone, unless those are within
+     * the key (PARTITION_CUT_SPREAD); without an id it leads to the first part. */
+    route.span = partition_map_find(space->map, route.key);
     return route;
 }
 
@@ -214,8 +216,8 @@ bool items_read_many(const struct item_space *space, const struct items_referenc
             return false;
         wanted[i] = (struct wanted){.key = item_key(definition_names_of(space->definition), logical,
                                                     &references[i].id, arena),
-                                    .span = partition_map_find(space->map, logical),
                                     .place = i};
+        wanted[i].span = partition_map_find(space->map, wanted[i].key);
     }
     qsort(wanted, count, sizeof *wanted, wanted_compare);
     for (size_t begin = 0, end; begin < count; begin = end) {

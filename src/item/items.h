@@ -20,7 +20,7 @@ struct item_space {
     uint32_t writers;                                                          /* scope.h */
     const struct index_policy *policies_before[CONTAINER_POLICIES_BEFORE_MAX]; /* scope.h */
     size_t policies_before_count;
-    int64_t logical_bytes_max, partition_bytes_max;
+    int64_t logical_bytes_max, spread_bytes_max, partition_bytes_max;
     size_t item_bytes_max;
     struct partition_key_limits key_limits; /* zeros: none */
     size_t id_bytes_max;                    /* of a text id; 0: no limit */

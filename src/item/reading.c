@@ -98,6 +98,9 @@ static bool judge(void *context, const struct engine_seen *seen, enum engine_fal
         (options->level == ITEM_BOUNDED &&
          clock_monotonic_ms() - seen->sent_ms > options->staleness_ms))
         return no(ret_why, ENGINE_FALLBACK_OLD);
+    /* The token of a transaction is of one part of a spread key, and it may have written others. */
+    if (options->level == ITEM_SESSION && partition_map_is_part(space->map, span))
+        return no(ret_why, ENGINE_FALLBACK_BEHIND);
     if (!acknowledged_await(space, span, lsn, &acknowledged))
         return no(ret_why, ENGINE_FALLBACK_AHEAD);
     if (lsn < lsn_wanted(reading, span) ||

@@ -55,12 +55,14 @@ static struct engine_range item_range(const struct item_scan_request *request, s
     if (request->logical.len) {
         range.min = item_family_key(arena, PARTITION_FAMILY_ITEM, request->logical);
         range.max = cursor_prefix_end(arena, range.min);
-        return range;
     }
-    if (request->routing_min.data)
+    if (request->routing_min.data && slice_compare(request->routing_min, request->logical) > 0)
         range.min = item_family_key(arena, PARTITION_FAMILY_ITEM, request->routing_min);
-    if (request->routing_max.data)
+    if (request->routing_max.data &&
+        (!request->logical.len || slice_starts_with(request->routing_max, request->logical)))
         range.max = item_family_key(arena, PARTITION_FAMILY_ITEM, request->routing_max);
+    if (slice_compare(range.min, range.max) > 0) /* a part of another key with this routing key */
+        range.max = range.min;
     return range;
 }
 
@@ -123,8 +125,8 @@ static bool scan_by_key(const struct item_scope *scope, const struct item_scan_r
 
 static bool key_is_wanted(const struct item_scan_request *request, struct slice key)
 {
-    if (request->logical.len)
-        return slice_starts_with(key, request->logical);
+    if (request->logical.len && !slice_starts_with(key, request->logical))
+        return false;
     return (!request->routing_min.data || slice_compare(key, request->routing_min) >= 0) &&
            (!request->routing_max.data || slice_compare(key, request->routing_max) < 0);
 }
@@ -250,7 +252,10 @@ static bool scan_sorted(const struct item_scope *scope, const struct item_scan_r
                               .page = &all,
                               .items_max = SORTED_ITEMS_MAX,
                               .bytes_max = SORTED_BYTES_MAX};
-    struct item_scan_request by_key = {.order = SCAN_BY_KEY, .logical = request->logical};
+    struct item_scan_request by_key = {.order = SCAN_BY_KEY,
+                                       .logical = request->logical,
+                                       .routing_min = request->routing_min,
+                                       .routing_max = request->routing_max};
 
     assert(request->logical.len > 0);
     *ret_done = false;

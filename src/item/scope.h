@@ -29,6 +29,7 @@ struct item_scope {
     const struct index_policy *const *policies_before;
     size_t policies_before_count;
     int64_t logical_bytes_max;   /* 0: no limit */
+    int64_t spread_bytes_max;    /* the same of a logical partition in several physical ones */
     int64_t partition_bytes_max; /* of items in the physical partition; 0: no limit */
     size_t item_bytes_max;       /* of the BSON; 0: no limit */
     const struct clock *clock;

@@ -144,6 +144,15 @@ void transaction_free(struct transaction *transaction)
     memory_free(transaction);
 }
 
+/* Then the snapshot is of no use in the partition. */
+static bool window_was_open(const struct transaction *transaction, uint32_t partition,
+                            struct error *err)
+{
+    return transaction->windows & pledge_bit(partition) &&
+           !error_set(err, ERROR_CONFLICT,
+                      "a transaction over several nodes was being applied to the partition");
+}
+
 bool transaction_enter(struct transaction *transaction, const struct item_scope *scope,
                        struct slice logical, struct error *err)
 {
@@ -157,10 +166,8 @@ bool transaction_enter(struct transaction *transaction, const struct item_scope 
         scope->is_current && !scope->is_current(scope->nodes))
         return error_set(err, ERROR_FENCED,
                          "a partition has been split, merged or moved meanwhile");
-    if (transaction->windows & pledge_bit(scope->partition))
-        return error_set(err, ERROR_CONFLICT,
-                         "a transaction over several nodes was being applied to the partition");
-    if (!item_scope_admits(scope, logical, err))
+    if (window_was_open(transaction, scope->partition, err) ||
+        !item_scope_admits(scope, logical, err))
         return false;
     if (transaction->place && transaction->place->scope.partition == scope->partition &&
         transaction->place->scope.epoch == scope->epoch &&
@@ -186,6 +193,59 @@ struct arena *transaction_arena(const struct transaction *transaction)
 struct engine_snapshot *transaction_snapshot(const struct transaction *transaction)
 {
     return transaction->snapshot;
+}
+
+/* --- Parts ----------------------------------------------------------------------------------- */
+
+bool transaction_is_spread(const struct item_scope *scope)
+{
+    return scope->map && partition_map_is_spread(scope->map);
+}
+
+/* The place of a part of the same logical partition: one for all that is seen there. */
+static bool part_enter(struct transaction *transaction, const struct transaction_place *place,
+                       const struct partition_span *span,
+                       const struct transaction_place **ret_place, struct error *err)
+{
+    struct item_scope scope = place->scope;
+    struct transaction_place *part = transaction->parted;
+
+    while (part &&
+           (part->scope.partition != span->id || !slice_equal(part->logical, place->logical)))
+        part = part->next;
+    if (part) {
+        *ret_place = part;
+        return true;
+    }
+    assert(span->node == scope.node); /* parts of a key are on one node: partition/map.h */
+    if (scope.is_current && !scope.is_current(scope.nodes))
+        return error_set(err, ERROR_FENCED,
+                         "a partition has been split, merged or moved meanwhile");
+    if (window_was_open(transaction, span->id, err))
+        return false;
+    part = ARENA_NEW(transaction->arena, struct transaction_place);
+    scope.partition = span->id;
+    scope.epoch = span->epoch;
+    *part = (struct transaction_place){
+        .scope = scope, .logical = place->logical, .next = transaction->parted};
+    transaction->parted = part;
+    *ret_place = part;
+    return true;
+}
+
+/* Where an item of the logical partition is: in a part of it, if it is spread. */
+static bool place_of_key(struct transaction *transaction, const struct transaction_place *place,
+                         struct slice key, const struct transaction_place **ret_place,
+                         struct error *err)
+{
+    const struct partition_span *span;
+
+    *ret_place = place;
+    if (!transaction_is_spread(&place->scope))
+        return true;
+    span = partition_map_find(place->scope.map, key);
+    return span->id == place->scope.partition ||
+           part_enter(transaction, place, span, ret_place, err);
 }
 
 /* --- Seeing ---------------------------------------------------------------------------------- */
@@ -286,8 +346,11 @@ static bool seen_load(struct transaction *transaction, struct transaction_seen *
 bool transaction_see(struct transaction *transaction, const struct transaction_place *place,
                      struct slice key, struct transaction_seen **ret_seen, struct error *err)
 {
-    struct transaction_seen *seen = seen_find(transaction, place, key);
+    struct transaction_seen *seen;
 
+    if (!place_of_key(transaction, place, key, &place, err))
+        return false;
+    seen = seen_find(transaction, place, key);
     if (!seen) {
         if (transaction->seen_count == TRANSACTION_WRITES_MAX)
             return error_set(err, ERROR_TOO_LARGE, "a transaction touches more than %d items",
@@ -339,27 +402,59 @@ static struct transaction_entity *entity_provisional(const struct transaction *t
                : NULL;
 }
 
+static const struct partition_span *parts_of(const struct transaction *transaction,
+                                             size_t *ret_count)
+{
+    const struct transaction_place *place = transaction->place;
+
+    return partition_map_parts(place->scope.map, place->logical, ret_count);
+}
+
+/* Looked up in the part that has it. */
+static bool number_look_up(struct transaction *transaction, uint64_t number,
+                           struct engine_value *ret_value,
+                           const struct transaction_place **ret_place, struct error *err)
+{
+    const struct partition_span *spans = NULL;
+    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
+    size_t count = 1;
+
+    if (transaction_is_spread(&transaction->place->scope))
+        spans = parts_of(transaction, &count);
+    bytes_put_be64(key + 1, number);
+    *ret_value = (struct engine_value){.found = ENGINE_ABSENT};
+    for (size_t i = 0; i < count && ret_value->found != ENGINE_FOUND; i++) {
+        const struct transaction_place *place = transaction->place;
+
+        if (spans && spans[i].id != place->scope.partition &&
+            !part_enter(transaction, place, &spans[i], &place, err))
+            return false;
+        if (!engine_get(place->scope.engine, transaction->snapshot, place->scope.partition,
+                        slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, ret_value,
+                        err))
+            return false;
+        *ret_place = place;
+    }
+    return true;
+}
+
 /* The key of the item with this number by now; empty: there is none. */
 static bool number_key(struct transaction *transaction, uint64_t number, struct slice *ret_key,
                        struct error *err)
 {
-    const struct item_scope *scope = &transaction->place->scope;
     const struct transaction_entity *entity = entity_provisional(transaction, number);
+    const struct transaction_place *place;
     const struct transaction_seen *seen;
     struct engine_value value;
-    uint8_t key[9] = {PARTITION_FAMILY_NUMBER};
 
     *ret_key = SLICE_NONE;
     if (!entity) {
-        bytes_put_be64(key + 1, number);
-        if (!engine_get(scope->engine, transaction->snapshot, scope->partition,
-                        slice_of(key, sizeof key), ENGINE_READ_ANY, transaction->arena, &value,
-                        err))
+        if (!number_look_up(transaction, number, &value, &place, err))
             return false;
         if (value.found != ENGINE_FOUND)
             return true;
         *ret_key = value.bytes;
-        seen = seen_find(transaction, transaction->place, value.bytes);
+        seen = seen_find(transaction, place, value.bytes);
         entity = seen ? seen->own : NULL;
     }
     if (entity)
@@ -396,9 +491,14 @@ bool transaction_number(const struct transaction *transaction, uint64_t provisio
 
 void transaction_rely(struct transaction *transaction, const struct document_value *id)
 {
-    struct transaction_seen *seen =
-        seen_find(transaction, transaction->place, key_of(transaction, id));
+    struct slice key = key_of(transaction, id);
+    const struct transaction_place *place = transaction->place;
+    struct transaction_seen *seen;
+    struct error unused;
 
+    if (!place_of_key(transaction, place, key, &place, &unused))
+        assert(!"it was entered when the item was read");
+    seen = seen_find(transaction, place, key);
     assert(seen);
     seen->is_relied = true;
 }
@@ -414,13 +514,15 @@ bool transaction_is_late(struct transaction *transaction, const struct document_
                          bool *ret_late, struct error *err)
 {
     CLEANUP(arena_free) struct arena *arena = arena_new();
-    const struct item_scope *scope = &transaction->place->scope;
+    const struct item_scope *scope;
     struct transaction_seen *seen;
     struct engine_value value;
     struct item now;
 
-    if (!seen_get(transaction, id, &seen, err) ||
-        !engine_get(scope->engine, NULL, scope->partition,
+    if (!seen_get(transaction, id, &seen, err))
+        return false;
+    scope = &seen->place->scope;
+    if (!engine_get(scope->engine, NULL, scope->partition,
                     item_family_key(arena, PARTITION_FAMILY_ITEM, seen->key), ENGINE_READ_ANY,
                     arena, &value, err))
         return false;
@@ -441,8 +543,9 @@ static int seen_compare(const void *left, const void *right)
                          (*(const struct transaction_seen *const *)right)->key);
 }
 
-/* What the transaction has written here behind a position, by key. */
+/* What the transaction has written in a place behind a position, by key. */
 static const struct transaction_seen **written_after(struct transaction *transaction,
+                                                     const struct transaction_place *place,
                                                      struct slice after, size_t *ret_count)
 {
     const struct transaction_seen **written =
@@ -452,10 +555,8 @@ static const struct transaction_seen **written_after(struct transaction *transac
     for (size_t i = 0; i < transaction->seen_count; i++) {
         const struct transaction_seen *seen = transaction->seen[i];
 
-        if (seen->is_written &&
-            seen->place->scope.partition == transaction->place->scope.partition &&
-            slice_starts_with(seen->key, transaction->place->logical) &&
-            slice_compare(seen->key, after) > 0)
+        if (seen->is_written && seen->place->scope.partition == place->scope.partition &&
+            slice_starts_with(seen->key, place->logical) && slice_compare(seen->key, after) > 0)
             written[count++] = seen;
     }
     qsort(written, count, sizeof *written, seen_compare);
@@ -480,8 +581,8 @@ static struct engine_range logical_range(struct transaction *transaction, struct
                                  .max = slice_of(max, 2 + logical.len)};
 }
 
-static void scanned_note(struct transaction *transaction, struct engine_range range,
-                         const struct transaction_page *page)
+static void scanned_note(struct transaction *transaction, const struct transaction_place *place,
+                         struct engine_range range, const struct transaction_page *page)
 {
     struct transaction_scanned *scanned = ARENA_NEW(transaction->arena, struct transaction_scanned);
 
@@ -496,8 +597,8 @@ static void scanned_note(struct transaction *transaction, struct engine_range ra
         max[last.len] = 0;
         range.max = slice_of(max, last.len + 1);
     }
-    *scanned = (struct transaction_scanned){
-        .place = transaction->place, .range = range, .next = transaction->scanned};
+    *scanned =
+        (struct transaction_scanned){.place = place, .range = range, .next = transaction->scanned};
     transaction->scanned = scanned;
 }
 
@@ -554,24 +655,49 @@ static bool scan_merge(struct transaction *transaction, struct engine_iterator *
     return true;
 }
 
+/* Adds to the page what a place has behind a position. */
+static bool place_scan(struct transaction *transaction, const struct transaction_place *place,
+                       struct slice after, size_t max, bool rely, struct transaction_page *page,
+                       struct error *err)
+{
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    const struct item_scope *scope = &place->scope;
+    struct engine_range range = logical_range(transaction, after);
+    size_t written_count;
+    const struct transaction_seen **written =
+        written_after(transaction, place, after, &written_count);
+
+    if (!engine_iterator_new(scope->engine, transaction->snapshot, scope->partition, range, false,
+                             ENGINE_READ_ANY, &iterator, err) ||
+        !scan_merge(transaction, iterator, written, written_count, max, page, err))
+        return false;
+    if (rely)
+        scanned_note(transaction, place, range, page);
+    return true;
+}
+
 bool transaction_scan(struct transaction *transaction, struct slice after, size_t max, bool rely,
                       struct transaction_page *ret_page, struct error *err)
 {
-    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
-    const struct item_scope *scope = &transaction->place->scope;
-    struct engine_range range = logical_range(transaction, after);
+    const struct transaction_place *here = transaction->place, *place = here;
     struct transaction_page page = {.position = after};
-    size_t written_count;
-    const struct transaction_seen **written = written_after(transaction, after, &written_count);
+    const struct partition_span *spans = NULL;
+    size_t count = 1;
 
     assert(max > 0);
     page.items = ARENA_ARRAY(transaction->arena, struct item, max);
-    if (!engine_iterator_new(scope->engine, transaction->snapshot, scope->partition, range, false,
-                             ENGINE_READ_ANY, &iterator, err) ||
-        !scan_merge(transaction, iterator, written, written_count, max, &page, err))
-        return false;
-    if (rely)
-        scanned_note(transaction, range, &page);
+    if (transaction_is_spread(&here->scope))
+        spans = parts_of(transaction, &count); /* in the order of ids */
+    for (size_t i = 0; i < count && !page.more; i++) {
+        if (spans && after.len && slice_compare(spans[i].max, after) <= 0)
+            continue;
+        place = here;
+        if (spans && spans[i].id != here->scope.partition &&
+            !part_enter(transaction, here, &spans[i], &place, err))
+            return false;
+        if (!place_scan(transaction, place, after, max, rely, &page, err))
+            return false;
+    }
     *ret_page = page;
     return true;
 }
@@ -739,6 +865,11 @@ static bool destination(struct transaction *transaction, struct transaction_seen
         return true;
     if (!seen_get(transaction, options->new_id, ret_to, err))
         return false;
+    if ((*ret_to)->place->scope.partition != seen->place->scope.partition)
+        return error_set(
+            err, ERROR_NOT_SUPPORTED,
+            "an item of a spread key cannot get an id that lies in another part of it: "
+            "create it anew and delete the old one");
     return *ret_to == seen || verb_check(TRANSACTION_CREATE, seen_item(*ret_to), err);
 }
 
@@ -812,9 +943,8 @@ bool transaction_write(struct transaction *transaction, const struct document_va
                          TRANSACTION_WRITES_MAX);
     if (!item_scope_admits_write(&transaction->place->scope, transaction->place->logical, err) ||
         !seen_get(transaction, id, &seen, err) ||
-        (transaction->guard &&
-         !transaction->guard(transaction->guard_self, transaction->place->scope.partition,
-                             seen->key, err)))
+        (transaction->guard && !transaction->guard(transaction->guard_self,
+                                                   seen->place->scope.partition, seen->key, err)))
         return false;
     item = seen_item(seen);
     if (!verb_check(verb, item, err) ||

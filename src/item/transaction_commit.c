@@ -431,22 +431,34 @@ static void transaction_stamp(struct commit_batch *batch)
         history_stamp(transaction);
 }
 
+/* Does it belong to all parts of a key, and lie with the first? */
+static bool is_of_whole_key(const struct transaction_record *record)
+{
+    return record->record && transaction_is_spread(&record->place->scope);
+}
+
+static struct engine_op record_op(const struct transaction *transaction,
+                                  const struct transaction_record *r)
+{
+    return (struct engine_op){ENGINE_PUT,
+                              write_record_key(r->record, r->place->logical, transaction->arena),
+                              write_record_value(r->record, transaction->arena)};
+}
+
 /* The records of what is written in a partition. */
 static void records_build(const struct transaction *transaction,
                           const struct transaction_section *section, struct commit_part *part)
 {
     for (const struct transaction_record *r = transaction->records; r; r = r->next) {
-        if (r->place->scope.partition != section->scope->partition)
+        if (r->place->scope.partition != section->scope->partition || is_of_whole_key(r))
             continue;
-        if (r->op)
+        if (r->op) {
             write_set_add(section->set, r->op, part);
-        else
-            write_set_add(section->set,
-                          &(struct engine_op){
-                              ENGINE_PUT,
-                              write_record_key(r->record, r->place->logical, transaction->arena),
-                              write_record_value(r->record, transaction->arena)},
-                          part);
+        } else {
+            struct engine_op op = record_op(transaction, r);
+
+            write_set_add(section->set, &op, part);
+        }
     }
 }
 
@@ -508,13 +520,113 @@ static void records_keep(struct transaction *transaction)
     }
 }
 
-/* Entries that lie elsewhere than their items, in parts of their partitions; `places`: as many
- * parts may come besides. */
+/* Room for more parts than there are sections. */
+static void parts_grow(struct transaction *transaction, size_t more)
+{
+    size_t had = transaction->part_count, places = places_count(transaction) + had + more + 1;
+    struct transaction_section *sections =
+        ARENA_ARRAY(transaction->arena, struct transaction_section, places);
+    struct commit_part *parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
+
+    memcpy(sections, transaction->sections, had * sizeof *sections);
+    memcpy(parts, transaction->parts, had * sizeof *parts);
+    memset(sections + had, 0, (places - had) * sizeof *sections);
+    transaction->sections = sections;
+    transaction->parts = parts;
+}
+
+/* --- What belongs to a whole key that is spread ---------------------------------------------- */
+
+/* The part of the batch for the first part of a key. */
+static struct commit_part *home_of(struct transaction *transaction, const struct item_scope *scope,
+                                   struct slice logical)
+{
+    const struct partition_span *span = partition_map_find(scope->map, logical);
+
+    for (size_t i = 0; i < transaction->part_count; i++)
+        if (transaction->parts[i].partition == span->id)
+            return &transaction->parts[i];
+    assert(span->node == scope->node);
+    transaction->parts[transaction->part_count] = (struct commit_part){
+        .partition = span->id, .epoch = span->epoch, .writers = scope->writers};
+    return &transaction->parts[transaction->part_count++];
+}
+
+static void delta_add(struct commit_part *part, const struct commit_delta *delta,
+                      struct arena *arena)
+{
+    struct commit_delta *deltas;
+
+    for (size_t i = 0; i < part->delta_count; i++)
+        if (slice_equal(part->deltas[i].key, delta->key)) {
+            for (size_t n = 0; n < COUNTER_NUMBERS; n++)
+                part->deltas[i].amounts[n] += delta->amounts[n];
+            return;
+        }
+    deltas = ARENA_ARRAY(arena, struct commit_delta, part->delta_count + 1);
+    if (part->delta_count)
+        memcpy(deltas, part->deltas, part->delta_count * sizeof *deltas);
+    deltas[part->delta_count++] = *delta;
+    part->deltas = deltas;
+}
+
+/* Sums of a logical partition are kept in its first part, whichever part an item is in: so a limit
+ * counts over all of them, and to spread a key or to gather it changes no sum. */
+static void sums_send(struct transaction *transaction, size_t nth)
+{
+    const struct item_scope *scope = transaction->sections[nth].scope;
+    struct commit_part *from = &transaction->parts[nth];
+    size_t kept = 0;
+
+    for (size_t i = 0; i < from->delta_count; i++) {
+        struct commit_delta delta = from->deltas[i];
+        struct slice logical = slice_skip(delta.key, 2); /* empty: of the physical partition */
+        struct commit_part *home = logical.len ? home_of(transaction, scope, logical) : from;
+
+        if (home == from)
+            from->deltas[kept++] = delta;
+        else
+            delta_add(home, &delta, transaction->arena);
+    }
+    from->delta_count = kept;
+}
+
+static void record_send(struct transaction *transaction, const struct transaction_record *record)
+{
+    struct commit_part *home = home_of(transaction, &record->place->scope, record->place->logical);
+    struct engine_op *ops = ARENA_ARRAY(transaction->arena, struct engine_op, home->op_count + 1);
+
+    if (home->op_count)
+        memcpy(ops, home->ops, home->op_count * sizeof *ops);
+    ops[home->op_count++] = record_op(transaction, record);
+    home->ops = ops;
+}
+
+static void homes_collect(struct transaction *transaction)
+{
+    size_t sections = transaction->part_count, more = 0;
+
+    for (size_t i = 0; i < sections; i++)
+        if (transaction->sections[i].set && transaction_is_spread(transaction->sections[i].scope))
+            more += transaction->parts[i].delta_count;
+    for (const struct transaction_record *r = transaction->records; r; r = r->next)
+        more += is_of_whole_key(r);
+    if (!more)
+        return;
+    parts_grow(transaction, more);
+    for (size_t i = 0; i < sections; i++)
+        if (transaction->sections[i].set && transaction_is_spread(transaction->sections[i].scope))
+            sums_send(transaction, i);
+    for (const struct transaction_record *r = transaction->records; r; r = r->next)
+        if (is_of_whole_key(r))
+            record_send(transaction, r);
+}
+
+/* --- Entries that lie elsewhere than their items --------------------------------------------- */
+
 static bool placed_collect(struct transaction *transaction, struct error *err)
 {
-    size_t sections = transaction->part_count, total = 0, places, count;
-    struct transaction_section *grown;
-    struct commit_part *parts;
+    size_t sections = transaction->part_count, total = 0, count;
 
     for (size_t i = 0; i < sections; i++) {
         (void)write_set_placed(transaction->sections[i].set, &count);
@@ -522,15 +634,10 @@ static bool placed_collect(struct transaction *transaction, struct error *err)
     }
     if (!total)
         return true;
-    places = places_count(transaction) + total + 1;
-    grown = ARENA_ARRAY(transaction->arena, struct transaction_section, places);
-    parts = ARENA_ARRAY(transaction->arena, struct commit_part, places);
-    memcpy(grown, transaction->sections, sections * sizeof *grown);
-    memcpy(parts, transaction->parts, sections * sizeof *parts);
-    memset(grown + sections, 0, (places - sections) * sizeof *grown);
-    transaction->sections = grown;
-    transaction->parts = parts;
+    parts_grow(transaction, total);
     for (size_t i = 0; i < sections; i++) {
+        const struct transaction_section *grown = transaction->sections;
+        struct commit_part *parts = transaction->parts;
         const struct write_placed *placed = write_set_placed(grown[i].set, &count);
 
         if (!write_placed_parts(grown[i].scope, placed, count, parts, &transaction->part_count,
@@ -650,6 +757,7 @@ bool transaction_prepare(struct transaction *transaction, struct error *err)
     if (!writes_are_admitted(transaction, err) || !sections_build(transaction, err) ||
         !work_count(transaction, err) || !placed_collect(transaction, err))
         return false;
+    homes_collect(transaction);
     if (transaction->agreed && transaction->agreed->step == COMMIT_END)
         records_keep(transaction);
     history_collect(transaction);

@@ -88,6 +88,7 @@ static bool whole_build(struct transaction *transaction, struct error *err)
 {
     struct arena *own = transaction->arena, *arena = transaction->overlay_arena;
     struct view_overlay *overlay = transaction->overlay;
+    uint32_t numbers = 0;
     bool fine = true;
 
     transaction->arena = arena;
@@ -101,7 +102,9 @@ static bool whole_build(struct transaction *transaction, struct error *err)
                                &section->set, &part, err);
         if (!fine)
             break;
-        stamp(section->set, transaction, 0);
+        /* items of a spread key are told apart by them, across its parts */
+        stamp(section->set, transaction, transaction_is_spread(section->scope) ? numbers : 0);
+        numbers += part.number_count;
         overlay->sections[overlay->count++] = view_section_of(&part, arena);
     }
     for (size_t i = 0; fine && i < transaction->part_count; i++)
@@ -157,6 +160,9 @@ static bool part_build(struct transaction *transaction, const struct transaction
         return false;
     part->partition = scope->partition;
     part->number = entity->shown ? entity->shown->number : section->numbers;
+    /* A query over the parts of a key tells items with equal values apart by their numbers. */
+    if (transaction_is_spread(scope))
+        part->number = (uint32_t)entity->index;
     if (!entity->shown)
         section->numbers += committed.number_count;
     stamp(set, transaction, part->number);

@@ -14,6 +14,7 @@ enum {
 struct transaction_place {
     struct item_scope scope;
     struct slice logical;
+    struct transaction_place *next; /* of the parts of spread keys that were entered besides */
 };
 
 /* What is committed to one physical partition. */
@@ -88,7 +89,8 @@ struct transaction_scanned {
 
 struct transaction {
     const struct transaction_place *first, *place; /* where it began, and where it is */
-    struct commit *commit;                         /* of the node */
+    struct transaction_place *parted; /* parts of spread keys that were entered besides */
+    struct commit *commit;            /* of the node */
     struct arena *arena;
     transaction_guard *guard; /* NULL: nobody asks */
     void *guard_self;
@@ -135,6 +137,9 @@ struct transaction {
     void (*done)(struct transaction *transaction, const struct error *err, void *context);
     void *context;
 };
+
+/* Has the container of the scope keys that are spread over several partitions? */
+bool transaction_is_spread(const struct item_scope *scope);
 
 /* What becomes of an item; its versions in the arena. */
 struct write_set_change transaction_change_of(const struct transaction *transaction,

@@ -1059,6 +1059,15 @@ static struct commit_delta *delta_of(struct write_set *set, struct slice key)
     return &set->deltas[set->delta_count++];
 }
 
+static int64_t logical_bytes_max(const struct builder *b)
+{
+    size_t parts = 1;
+
+    if (b->scope->map && partition_map_is_spread(b->scope->map))
+        (void)partition_map_parts(b->scope->map, b->parts.logical, &parts);
+    return parts > 1 ? b->scope->spread_bytes_max : b->scope->logical_bytes_max;
+}
+
 static void counters_build(struct builder *b)
 {
     int64_t bytes = 0, items = 0;
@@ -1076,7 +1085,7 @@ static void counters_build(struct builder *b)
     delta = delta_of(b->set, counter_key(b->set->arena, 'l', b->parts.logical));
     delta->amounts[0] += bytes;
     delta->amounts[1] += items;
-    delta->first_max = b->scope->logical_bytes_max;
+    delta->first_max = logical_bytes_max(b);
     delta = delta_of(b->set, counter_key(b->set->arena, 't', SLICE_NONE));
     delta->amounts[0] += bytes;
     delta->amounts[1] += items;

@@ -114,6 +114,17 @@ NODISCARD bool migrator_isolate_plan(struct migrator *migrator, const struct con
 NODISCARD bool migrator_copy_plan(struct migrator *migrator, const struct container *container,
                                   struct slice id, struct migration **ret_plan, struct error *err);
 
+/* Spreads a whole key over parts by the ids of its items, or gathers it again into a partition of
+ * its own. *ret_plan: tried out, and nothing begins; NULL: it begins. ERROR_BAD_REQUEST: it is
+ * spread, or is not, or has too few items, or too many bytes for one partition.
+ * ERROR_NOT_SUPPORTED: the container has something that takes whole keys. */
+NODISCARD bool migrator_spread(struct migrator *migrator, const struct container *container,
+                               const struct partition_key *key, size_t parts,
+                               struct migration **ret_plan, struct error *err);
+NODISCARD bool migrator_gather(struct migrator *migrator, const struct container *container,
+                               const struct partition_key *key, struct migration **ret_plan,
+                               struct error *err);
+
 /* How long the throttle lets so many bytes take to be copied; 0: there is none. */
 int64_t migrator_copy_ms(const struct migrator *migrator, uint64_t bytes);
 

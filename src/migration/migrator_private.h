@@ -1,7 +1,8 @@
 /* The migrator from within: migrator.c has the steps and the thread, migrator_request.c what is
  * begun, by hand or by limits, migrator_directory.c edits of directories, migrator_rekey.c other
  * partition keys, migrator_promotion.c keys with containers of their own, migrator_shares.c what
- * becomes of the throughput, migrator_heat.c what heat asks for, migrator_decide.c the decisions.
+ * becomes of the throughput, migrator_heat.c what heat asks for, migrator_spread.c keys over
+ * several partitions, migrator_decide.c the decisions.
  */
 #pragma once
 

@@ -431,6 +431,7 @@ static bool container_look(struct migrator *migrator, const struct container *co
         figures[i] = (struct migrator_figures){
             .share = container_share(container, &spans[i]),
             .whole = is_whole(migrator, spans[i].id, now_ms) ||
+                     partition_map_is_part(container_map(container), &spans[i]) ||
                      promotion_list_sharing(container_promotions(container), spans[i].id) ||
                      promotion_list_keeps_place(container_promotions(container), &spans[i])};
         if (!bytes_of(migrator, container, &spans[i], arena, &figures[i].bytes, err))

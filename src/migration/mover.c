@@ -12,6 +12,7 @@
 #include "item/feed.h"
 #include "migration/mover_private.h"
 #include "partition/layout.h"
+#include "partition/strategy.h"
 
 enum {
     PROGRESS_FORMAT = 1,
@@ -37,10 +38,49 @@ bool mover_is_mark(struct slice key)
            !memcmp(key.data + 1, zeros, sizeof zeros);
 }
 
-/* Bounds are never within what follows a routing key (catalogue_migration.c), so there
+/* Bounds within a key tell its items apart by their ids, which entries of the index and of expiry
+ * have in their values; what belongs to the whole key lies with its first part. */
+static bool part_routing(struct mover *mover, struct slice key, const struct engine_value *value,
+                         struct slice *routing, struct error *err)
+{
+    const struct partition_definition *definition = &definition_fields(mover->definition)->key;
+    struct slice rest = *routing;
+
+    switch (key.data[0]) {
+    case PARTITION_FAMILY_ITEM:
+    case PARTITION_FAMILY_NUMBER:
+    case PARTITION_FAMILY_FEED:
+        return true; /* that is the item's key */
+    case PARTITION_FAMILY_INDEX:
+        if (value->found == ENGINE_FOUND && value->bytes.len == 0)
+            return error_set(err, ERROR_STORE_CORRUPT,
+                             "a container with a spread key has an entry that names no item");
+        if (!partition_route_skip(definition, &rest, err))
+            return false;
+        *routing =
+            value->found != ENGINE_FOUND
+                ? SLICE_NONE
+                : arena_join(mover->arena,
+                             (const struct slice[]){slice_first(*routing, routing->len - rest.len),
+                                                    value->bytes},
+                             2);
+        return true;
+    case PARTITION_FAMILY_EXPIRY:
+        *routing = value->found == ENGINE_FOUND ? value->bytes : SLICE_NONE;
+        return true;
+    default:
+        if (!partition_route_skip(definition, &rest, err) ||
+            !partition_key_skip(definition, &rest, err))
+            return false;
+        *routing = slice_first(*routing, routing->len - rest.len);
+        return true;
+    }
+}
+
+/* Other bounds are never within what follows a routing key (catalogue_migration.c), so there
  * is no need to know where that ends. */
-bool mover_routing(struct slice key, const struct engine_value *value, struct slice *ret_routing,
-                   struct error *err)
+bool mover_routing(struct mover *mover, struct slice key, const struct engine_value *value,
+                   struct slice *ret_routing, struct error *err)
 {
     struct slice rest = slice_skip(key, 1);
 
@@ -92,8 +132,10 @@ bool mover_routing(struct slice key, const struct engine_value *value, struct sl
     default:
         return broken(err);
     }
+    if (!rest.len)
+        return broken(err);
     *ret_routing = rest;
-    return rest.len > 0 || broken(err);
+    return !mover->parted || part_routing(mover, key, value, ret_routing, err);
 }
 
 bool mover_target_find(struct mover *mover, struct slice routing, struct mover_target **ret_target,
@@ -302,6 +344,7 @@ bool mover_new(const struct mover_options *options, struct mover **ret_mover, st
     mover->round_keys = options->round_keys ? options->round_keys : ROUND_DEFAULT;
     if (!ends_find(mover, options->cluster, err))
         return false;
+    mover->parted = partition_map_is_spread(migration_map(mover->migration));
     if (migration_kind(mover->migration) == MIGRATION_REKEY) {
         if (!mover_rekey_init(mover, options->space, err))
             return false;
@@ -386,7 +429,7 @@ static bool entry_take(struct mover *mover, const struct engine_entry *entry, st
     if (!journal_notes(entry->key) || mover_is_mark(entry->key))
         return true;
     if (!(mover->to ? mover_reroute(mover, entry->key, &value, &moved, err)
-                    : mover_routing(entry->key, &value, &moved.routing, err)) ||
+                    : mover_routing(mover, entry->key, &value, &moved.routing, err)) ||
         !mover_target_find(mover, moved.routing, &target, err))
         return false;
     mover_op_add(mover, target,

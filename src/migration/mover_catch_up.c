@@ -19,13 +19,35 @@ static void sums_add(struct mover_target *target, const int64_t *numbers, int si
         target->sums[i] += sign * numbers[i];
 }
 
+/* Does the target hold a part of a key alone? The sums of the key are in its first part and count
+ * all of them, so here items are counted. */
+static bool is_counted_by_items(const struct mover *mover, const struct mover_target *target)
+{
+    const struct partition_map *map = migration_map(mover->migration);
+
+    return mover->parted &&
+           partition_map_is_part(map, partition_map_find_id(map, target->span->id));
+}
+
+/* As the sums have it (item/write_set.c): bytes of key and value, and one item. */
+static void item_sums(size_t key_len, size_t value_len, int64_t ret_numbers[COUNTER_NUMBERS])
+{
+    memset(ret_numbers, 0, COUNTER_NUMBERS * sizeof *ret_numbers);
+    ret_numbers[0] = (int64_t)(key_len + value_len);
+    ret_numbers[1] = 1;
+}
+
 /* Before the fence, so that the pause does not grow with the number of logical partitions. */
-static bool target_sum(struct mover_target *target, struct error *err)
+static bool target_sum(const struct mover *mover, struct mover_target *target, struct error *err)
 {
     static const uint8_t min[] = {PARTITION_FAMILY_COUNTER, 'l'};
     static const uint8_t max[] = {PARTITION_FAMILY_COUNTER, 'l' + 1};
+    static const uint8_t items[] = {PARTITION_FAMILY_ITEM, PARTITION_FAMILY_ITEM + 1};
     CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
-    struct engine_range range = {slice_of(min, sizeof min), slice_of(max, sizeof max)};
+    bool by_items = is_counted_by_items(mover, target);
+    struct engine_range range =
+        by_items ? (struct engine_range){slice_of(&items[0], 1), slice_of(&items[1], 1)}
+                 : (struct engine_range){slice_of(min, sizeof min), slice_of(max, sizeof max)};
 
     memset(target->sums, 0, sizeof target->sums);
     if (!engine_iterator_new(target->node->engine, NULL, target->span->id, range, false,
@@ -39,13 +61,24 @@ static bool target_sum(struct mover_target *target, struct error *err)
             return false;
         if (entry.found != ENGINE_FOUND)
             return true;
-        if (!counter_decode(entry.value, numbers, err))
+        if (by_items)
+            item_sums(entry.key.len, entry.value.len, numbers);
+        else if (!counter_decode(entry.value, numbers, err))
             return false;
         sums_add(target, numbers, 1);
     }
 }
 
-/* A counter of the target is about to become another. */
+static bool numbers_of(struct slice key, struct slice value, int64_t ret_numbers[COUNTER_NUMBERS],
+                       struct error *err)
+{
+    if (key.data[0] != PARTITION_FAMILY_ITEM)
+        return counter_decode(value, ret_numbers, err);
+    item_sums(key.len, value.len, ret_numbers);
+    return true;
+}
+
+/* A counter of the target, or an item, is about to become another. */
 static bool sums_follow(struct mover *mover, struct mover_target *target, struct slice key,
                         const struct engine_value *value, struct error *err)
 {
@@ -56,12 +89,12 @@ static bool sums_follow(struct mover *mover, struct mover_target *target, struct
                     mover->arena, &before, err))
         return false;
     if (before.found == ENGINE_FOUND) {
-        if (!counter_decode(before.bytes, numbers, err))
+        if (!numbers_of(key, before.bytes, numbers, err))
             return false;
         sums_add(target, numbers, -1);
     }
     if (value->found == ENGINE_FOUND) {
-        if (!counter_decode(value->bytes, numbers, err))
+        if (!numbers_of(key, value->bytes, numbers, err))
             return false;
         sums_add(target, numbers, 1);
     }
@@ -71,7 +104,7 @@ static bool sums_follow(struct mover *mover, struct mover_target *target, struct
 static bool sums_begin(struct mover *mover, struct error *err)
 {
     for (size_t i = 0; !mover->summed && i < mover->target_count; i++)
-        if (!target_sum(&mover->targets[i], err))
+        if (!target_sum(mover, &mover->targets[i], err))
             return false;
     mover->summed = true;
     return true;
@@ -179,12 +212,20 @@ static void touched_settle(struct touched *touched)
     touched->count = kept;
 }
 
+static bool is_summed(const struct mover *mover, const struct mover_target *target,
+                      struct slice key)
+{
+    if (is_counted_by_items(mover, target))
+        return key.data[0] == PARTITION_FAMILY_ITEM;
+    return key.data[0] == PARTITION_FAMILY_COUNTER && key.data[1] == 'l';
+}
+
 static bool key_apply(struct mover *mover, struct mover_target *target, struct slice key,
                       const struct engine_value *value, struct error *err)
 {
     bool found = value->found == ENGINE_FOUND;
 
-    if (mover->summed && key.data[0] == PARTITION_FAMILY_COUNTER && key.data[1] == 'l' &&
+    if (mover->summed && is_summed(mover, target, key) &&
         !sums_follow(mover, target, key, value, err))
         return false;
     mover_op_add(mover, target,
@@ -202,6 +243,22 @@ static bool key_apply_everywhere(struct mover *mover, struct slice key,
     return true;
 }
 
+/* An item that got another id may belong to another part now, with entries whose keys have not
+ * changed. */
+static bool key_leave(struct mover *mover, const struct mover_target *target, struct slice key,
+                      struct error *err)
+{
+    static const struct engine_value gone = {.found = ENGINE_ABSENT};
+
+    if (key.data[0] != PARTITION_FAMILY_INDEX && key.data[0] != PARTITION_FAMILY_EXPIRY &&
+        key.data[0] != PARTITION_FAMILY_NUMBER)
+        return true;
+    for (size_t i = 0; i < mover->target_count; i++)
+        if (&mover->targets[i] != target && !key_apply(mover, &mover->targets[i], key, &gone, err))
+            return false;
+    return true;
+}
+
 /* Makes the key in the targets what it is in the source. Where nothing tells whose it was, it is
  * removed everywhere: its bytes exist once in a container. */
 static bool key_sync(struct mover *mover, struct slice key, const struct engine_value *value,
@@ -212,13 +269,14 @@ static bool key_sync(struct mover *mover, struct slice key, const struct engine_
     struct mover_target *target = NULL;
 
     if (!(mover->to ? mover_reroute(mover, key, value, &moved, err)
-                    : mover_routing(key, value, &moved.routing, err)))
+                    : mover_routing(mover, key, value, &moved.routing, err)))
         return false;
     if (value->found == ENGINE_FOUND)
         rewritten.bytes = moved.value;
     if (moved.routing.len)
         return mover_target_find(mover, moved.routing, &target, err) &&
-               key_apply(mover, target, moved.key, &rewritten, err);
+               key_apply(mover, target, moved.key, &rewritten, err) &&
+               (!mover->parted || key_leave(mover, target, moved.key, err));
     return key_apply_everywhere(mover, moved.key, &rewritten, err) &&
            (!moved.other.len || key_apply_everywhere(mover, moved.other, &rewritten, err));
 }

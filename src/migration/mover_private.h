@@ -63,6 +63,7 @@ struct mover {
     struct mover_target *targets;
     size_t target_count;
     bool summed;
+    bool parted;              /* bounds of its map lie within keys */
     bool fenced;              /* when it was made */
     int64_t resting_since_ms; /* 0: it is not */
     struct mover_figures figures;
@@ -85,8 +86,9 @@ bool mover_is_mark(struct slice key);
 
 /* Bytes that begin with the routing key of an entry, or are it; none: only the value can tell, and
  * it is gone. */
-NODISCARD bool mover_routing(struct slice key, const struct engine_value *value,
-                             struct slice *ret_routing, struct error *err);
+NODISCARD bool mover_routing(struct mover *mover, struct slice key,
+                             const struct engine_value *value, struct slice *ret_routing,
+                             struct error *err);
 NODISCARD bool mover_target_find(struct mover *mover, struct slice routing,
                                  struct mover_target **ret_target, struct error *err);
 

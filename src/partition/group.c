@@ -165,7 +165,7 @@ static void agreed_begin(struct commit *commit, const struct commit_batch *batch
     if (agreed->step != COMMIT_DECIDE)
         return;
     for (size_t p = 0; p < batch->part_count; p++)
-        if (batch->parts[p].op_count)
+        if (batch->parts[p].op_count || batch->parts[p].delta_count)
             partitions |= pledge_bit(batch->parts[p].partition);
     pledges_window_open(&commit->pledges, agreed->id, partitions);
 }
@@ -306,13 +306,21 @@ static void times_settle(struct commit *commit)
     commit->timed = false;
 }
 
-static void part_stamp(struct commit *commit, struct commit_part *part, int64_t now_ms)
+/* Does anything happen to the partition, or was it only relied on? Sums alone are a change: of a
+ * key that is spread they lie with its first part, wherever the item is. */
+static bool part_writes(const struct commit_batch *batch, const struct commit_part *part)
+{
+    return part->op_count || (part->delta_count && batch_writes(batch));
+}
+
+static void part_stamp(struct commit *commit, const struct commit_batch *batch,
+                       struct commit_part *part, int64_t now_ms)
 {
     struct partition *partition = commit_partition_find(commit, part->partition);
     struct commit_numbers *now = &partition->now;
 
-    if (part->op_count == 0)
-        return;                              /* relied on only: nothing happens to it */
+    if (!part_writes(batch, part))
+        return;
     assert(partition->epoch == part->epoch); /* it was admitted under it */
     if (!partition->in_group) {
         partition->in_group = true;
@@ -342,7 +350,7 @@ static size_t batches_place(struct commit *commit, struct commit_batch *batches)
 
     for (struct commit_batch *batch = batches; batch; batch = batch->next) {
         for (size_t p = 0; p < batch->part_count; p++)
-            part_stamp(commit, &batch->parts[p], now_ms);
+            part_stamp(commit, batch, &batch->parts[p], now_ms);
         if (batch->stamp)
             batch->stamp(batch);
         for (size_t p = 0; p < batch->part_count; p++)

@@ -20,6 +20,7 @@ struct partition_map {
     const struct partition_span **by_id; /* by id */
     struct partition_gone *gone;         /* those that went last first */
     size_t gone_count;
+    bool is_spread; /* a span begins within a key value */
 };
 
 static struct partition_span *spans_copy_sorted(const struct partition_span *spans, size_t count,
@@ -31,6 +32,8 @@ static const struct partition_span **spans_by_id(const struct partition_span *sp
 static bool spans_tile(const struct partition_span *spans, size_t count, struct error *err);
 static bool ids_differ(const struct partition_span *const *by_id, size_t count, struct error *err);
 static bool shares_make_one(const struct partition_span *spans, size_t count, struct error *err);
+static bool parts_fit(const struct partition_span *spans, size_t count, bool *ret_spread,
+                      struct error *err);
 
 static bool count_fits(size_t count, struct error *err)
 {
@@ -55,7 +58,8 @@ bool partition_map_new(const struct partition_span *spans, size_t count, uint64_
     map->heads = heads_of(map->spans, count, arena);
     map->by_id = spans_by_id(map->spans, count, arena);
     if (!spans_tile(map->spans, count, err) || !ids_differ(map->by_id, count, err) ||
-        !shares_make_one(map->spans, count, err))
+        !shares_make_one(map->spans, count, err) ||
+        !parts_fit(map->spans, count, &map->is_spread, err))
         return false; /* the arena goes, *ret_map stays untouched */
 
     map->arena = TAKE(arena);
@@ -208,6 +212,26 @@ static bool shares_make_one(const struct partition_span *spans, size_t count, st
     return true;
 }
 
+/* A transaction writes to several parts of a key and to what belongs to the whole of it, so they
+ * are on one node. */
+static bool parts_fit(const struct partition_span *spans, size_t count, bool *ret_spread,
+                      struct error *err)
+{
+    *ret_spread = false;
+    for (size_t i = 0; i < count; i++) {
+        if (spans[i].cut != PARTITION_CUT_SPREAD)
+            continue;
+        if (i == 0)
+            return error_set(err, ERROR_RANGES_BROKEN, "the first span begins within a key");
+        if (spans[i].node != spans[i - 1].node)
+            return error_set(err, ERROR_RANGES_BROKEN,
+                             "spans %u and %u are parts of one key and on different nodes",
+                             spans[i - 1].id, spans[i].id);
+        *ret_spread = true;
+    }
+    return true;
+}
+
 bool partition_map_new_even(const struct partition_map_plan *plan, struct partition_map **ret_map,
                             struct error *err)
 {
@@ -320,6 +344,29 @@ const struct partition_span *partition_map_find(const struct partition_map *map,
     return &map->spans[find_index(map, routing_key)];
 }
 
+bool partition_map_is_spread(const struct partition_map *map)
+{
+    return map->is_spread;
+}
+
+bool partition_map_is_part(const struct partition_map *map, const struct partition_span *span)
+{
+    return span->cut == PARTITION_CUT_SPREAD ||
+           (span + 1 < map->spans + map->count && span[1].cut == PARTITION_CUT_SPREAD);
+}
+
+const struct partition_span *partition_map_parts(const struct partition_map *map,
+                                                 struct slice logical, size_t *ret_count)
+{
+    size_t first = find_index(map, logical), end = first + 1;
+
+    while (end < map->count && map->spans[end].cut == PARTITION_CUT_SPREAD &&
+           slice_starts_with(map->spans[end].min, logical))
+        end++;
+    *ret_count = end - first;
+    return &map->spans[first];
+}
+
 const struct partition_span *partition_map_find_id(const struct partition_map *map, uint32_t id)
 {
     size_t low = 0, high = map->count;
@@ -356,7 +403,8 @@ const struct partition_span *partition_map_overlap(const struct partition_map *m
 
 const char *partition_cut_name(enum partition_cut cut)
 {
-    static const char *const names[PARTITION_CUTS] = {"needed", "hand", "isolated", "placed"};
+    static const char *const names[PARTITION_CUTS] = {"needed", "hand", "isolated", "placed",
+                                                      "spread"};
 
     assert((unsigned)cut < PARTITION_CUTS);
     return names[cut];

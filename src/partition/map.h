@@ -20,10 +20,13 @@ enum partition_cut {
     PARTITION_CUT_BY_HAND,  /* an operator split it */
     PARTITION_CUT_ISOLATED, /* a key value has a partition for itself */
     PARTITION_CUT_PLACED,   /* by a placement rule */
+    PARTITION_CUT_SPREAD,   /* within a key value that its owner has spread: routing key, pk and the
+                             * beginning of an id. Whatever belongs to the whole key lies with its
+                             * first part, and all parts are on one node */
 };
-enum { PARTITION_CUTS = 4 };
+enum { PARTITION_CUTS = 5 };
 
-/* "needed", "hand", "isolated", "placed". */
+/* "needed", "hand", "isolated", "placed", "spread". */
 const char *partition_cut_name(enum partition_cut cut);
 
 /* One physical partition: the routing keys from min, inclusive, to max, exclusive. */
@@ -86,6 +89,15 @@ const struct partition_span *partition_map_spans(const struct partition_map *map
  * PARTITION_ROUTING_MAX, which no routing key is, is given to the last span. */
 const struct partition_span *partition_map_find(const struct partition_map *map,
                                                 struct slice routing_key);
+
+/* Is any key value spread over several spans? Then an item is found by all of its key. */
+bool partition_map_is_spread(const struct partition_map *map);
+/* Does the span begin or end within a key value? */
+bool partition_map_is_part(const struct partition_map *map, const struct partition_span *span);
+/* The spans that a logical partition (routing key and pk) is in, in the order of its ids: one,
+ * unless it is spread. The first has what belongs to the whole of it. */
+const struct partition_span *partition_map_parts(const struct partition_map *map,
+                                                 struct slice logical, size_t *ret_count);
 
 /* The span of that id, or NULL: it never was, or has been split, merged or moved away. */
 const struct partition_span *partition_map_find_id(const struct partition_map *map, uint32_t id);

@@ -1,6 +1,6 @@
-/* Format 1 of a stored map, a BSON document:
+/* Formats 1 and 2 of a stored map, a BSON document:
  *
- *     {format: 1, version: int64, spans: [{
+ *     {format: 1 or 2, version: int64, spans: [{
  *         id: int64, node: int64, epoch: int64, share: double,
  *         min: binary, max: binary, cut: int32, parents: [int64, ...]}, ...],
  *      gone: [{id: int64, min: binary, max: binary}, ...]}
@@ -8,6 +8,9 @@
  * `gone` is left out when there is none.
  *
  * `cut` is enum partition_cut, and left out when it is 0.
+ *
+ * Format 2 has spans that begin within a key value (PARTITION_CUT_SPREAD), which versions before it
+ * would take for keys out of place; a map without any is written in format 1.
  *
  * Both bounds are kept although each is written twice so: a span that went missing or was changed
  * is then found when the map is read. Numbers without sign are written with the sign bit as part
@@ -17,7 +20,7 @@
 
 #include "document/bson.h"
 
-enum { MAP_FORMAT = 1 };
+enum { MAP_FORMAT = 2, MAP_FORMAT_WHOLE_KEYS = 1 };
 
 static void append_span(const struct partition_span *span, struct slice key, struct buf *buf);
 static void append_gone(const struct partition_map *map, struct buf *buf);
@@ -35,7 +38,8 @@ void partition_map_append(const struct partition_map *map, struct buf *buf)
     const struct partition_span *spans = partition_map_spans(map, &count);
     size_t document = document_begin(buf), array;
 
-    document_append_int32(buf, SLICE("format"), MAP_FORMAT);
+    document_append_int32(buf, SLICE("format"),
+                          partition_map_is_spread(map) ? MAP_FORMAT : MAP_FORMAT_WHOLE_KEYS);
     document_append_int64(buf, SLICE("version"), (int64_t)partition_map_version(map));
     array = document_append_array_begin(buf, SLICE("spans"));
     for (uint32_t i = 0; i < count; i++)

@@ -226,11 +226,11 @@ static void item_note(struct pledge *pledge, uint32_t partition, struct slice ke
         (struct pledge_item){partition, written, arena_copy(pledge->arena, key)};
 }
 
-/* Entries may be put where no key is touched: readers there wait too, and so does a fence. No key
- * is empty, so nobody meets that one. */
+/* Entries may be put where no key is touched, and sums changed that are of a spread key: readers
+ * there wait too, and so does a fence. No key is empty, so nobody meets that one. */
 static void part_note(struct pledge *pledge, const struct commit_part *part)
 {
-    if (part->op_count)
+    if (part->op_count || part->delta_count)
         item_note(pledge, part->partition, SLICE_NONE, true);
     for (size_t i = 0; i < part->touched_count; i++)
         item_note(pledge, part->partition, part->touched[i], true);

@@ -60,6 +60,21 @@ bool partition_route_skip(const struct partition_definition *definition, struct 
     return strategy_of(definition)->skip(definition, bytes, err);
 }
 
+bool partition_route_cut(const struct partition_definition *definition, struct slice bound,
+                         struct slice *ret_logical, struct slice *ret_pk, struct error *err)
+{
+    struct slice rest = bound, behind;
+
+    if (!partition_route_skip(definition, &rest, err))
+        return false;
+    behind = rest;
+    if (!partition_key_skip(definition, &behind, err))
+        return false;
+    *ret_logical = slice_first(bound, bound.len - behind.len);
+    *ret_pk = slice_first(rest, rest.len - behind.len);
+    return true;
+}
+
 size_t partition_route_split_points(const struct partition_definition *definition, size_t n,
                                     struct arena *arena, struct slice *ret_points)
 {
@@ -85,12 +100,15 @@ static bool is_end(struct slice bytes)
 }
 
 /* A routing key or the beginning of one, up to a whole component; FF may follow. No component
- * begins with FF, but the hash of a long one may end in it. */
+ * begins with FF, but the hash of a long one may end in it. Or a bound of a key that is spread. */
 bool partition_route_is_bound(const struct partition_definition *definition, struct slice bytes)
 {
+    struct slice logical, pk;
     struct error ignored;
 
-    if (definition->strategy == PARTITION_STRATEGY_HASH)
+    if (definition->strategy == PARTITION_STRATEGY_HASH ||
+        (partition_route_cut(definition, bytes, &logical, &pk, &ignored) &&
+         logical.len < bytes.len))
         return true;
     if (!is_end(bytes) && definition->strategy == PARTITION_STRATEGY_LOOKUP) {
         if (bytes.len < PARTITION_SHARD_SIZE ||

@@ -42,6 +42,12 @@ void partition_route(const struct partition_definition *definition, const struct
 struct partition_range partition_route_range(const struct partition_definition *definition,
                                              const struct partition_key *key, struct arena *arena);
 
+/* The whole key that a bound within it is of (PARTITION_CUT_SPREAD): routing key and pk, and pk
+ * alone; both borrowed from the bound. ERROR_STORE_CORRUPT. */
+NODISCARD bool partition_route_cut(const struct partition_definition *definition,
+                                   struct slice bound, struct slice *ret_logical,
+                                   struct slice *ret_pk, struct error *err);
+
 /* Moves *bytes behind the routing key at its start. ERROR_STORE_CORRUPT. */
 NODISCARD bool partition_route_skip(const struct partition_definition *definition,
                                     struct slice *bytes, struct error *err);

@@ -113,7 +113,7 @@ test('the command line shows it, and refuses it where there is none', async (t) 
   assert.deepEqual(await shape(server), before);
   const list = await run('list', 'shop', 'orders', '--dry-run');
   assert.equal(list.code, 2);
-  assert.match(list.err, /--dry-run is for split, merge, move and isolate/);
+  assert.match(list.err, /--dry-run is for split, merge, move, isolate, spread and gather/);
 });
 
 // Keys of a container whose strategy is lookup: two shards in two partitions, one key listed in each.

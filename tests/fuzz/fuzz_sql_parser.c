@@ -50,7 +50,7 @@ static void check_plan(const struct sql_query *query, struct arena *arena)
     buf_init(&json, BUF_DEFAULT_MAX);
     buf_init(&bson, BUF_DEFAULT_MAX);
     FUZZ_CHECK(partition_definition_build(&parts, arena, &definition, &err));
-    if (sql_gateway_plan(query, &definition,
+    if (sql_gateway_plan(query, &(struct sql_gateway_place){.definition = &definition},
                          SLICE("NonValueAggregate, Aggregate, MultipleAggregates, Distinct, "
                                "DCount, GroupBy, MultipleOrderBy, OrderBy, OffsetAndLimit, Top, "
                                "ListAndSetAggregate, CountIf"),

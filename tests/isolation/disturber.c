@@ -3,6 +3,7 @@
 #include "isolation/disturber.h"
 
 #include "isolation/clients.h"
+#include "partition/strategy.h"
 #include "support/documents.h"
 
 #include <unistd.h>
@@ -72,6 +73,22 @@ static bool migration_try(struct disturber *disturber, enum migration_kind kind,
     }
 }
 
+/* One that is spread is gathered, or any is spread. */
+static bool spread_try(struct disturber *disturber, const struct container *container,
+                       struct arena *arena, struct error *err)
+{
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    struct partition_key key = key_any(disturber, arena);
+    size_t count;
+
+    (void)partition_map_overlap(container_map(container),
+                                partition_route_range(definition, &key, arena), &count);
+    return count > 1 ? migrator_gather(disturber->world->migrator, container, &key, NULL, err)
+                     : migrator_spread(disturber->world->migrator, container, &key,
+                                       2 + below(disturber, 2), NULL, err);
+}
+
 /* One that is still wanted, as far as the container allows it now. */
 static enum migration_kind kind_choose(struct disturber *disturber,
                                        const struct container *container)
@@ -110,7 +127,9 @@ static void migration_begin(struct disturber *disturber)
         return;
     }
     disturber->begun +=
-        migration_try(disturber, kind_choose(disturber, container), container, arena, &err);
+        disturber->plan.spreads
+            ? spread_try(disturber, container, arena, &err)
+            : migration_try(disturber, kind_choose(disturber, container), container, arena, &err);
 }
 
 static void migrations_go_on(struct disturber *disturber, unsigned looks)
@@ -130,6 +149,9 @@ static bool is_complete(const struct disturber *disturber)
     for (unsigned i = 0; i < DISTURBER_KINDS; i++)
         if (world_migrations(world, (enum migration_kind)i) < disturber->plan.migrations)
             return false;
+    if (world_migrations(world, MIGRATION_SPREAD) < disturber->plan.spreads ||
+        world_migrations(world, MIGRATION_GATHER) < disturber->plan.spreads)
+        return false;
     return world->failures >= disturber->plan.failures && world->faults >= disturber->plan.faults &&
            world->crashes >= disturber->plan.crashes;
 }

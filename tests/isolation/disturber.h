@@ -5,7 +5,8 @@
 
 #include "isolation/world.h"
 
-/* Those that change the container itself: all but copies, which are the last kind. */
+/* Those that change the container itself: all but copies and those that cut keys, which are the
+ * last kinds. */
 enum { DISTURBER_KINDS = MIGRATION_COPY };
 
 /* The container it knows how to change: partitioned by /pk, with a directory.
@@ -23,6 +24,8 @@ enum { DISTURBER_SPREAD_RU = 20000 };
 struct disturber_plan {
     bool still;          /* nothing migrates: the container lies on both nodes, and stays so */
     unsigned migrations; /* of each kind, done */
+    unsigned spreads;    /* keys are spread and gathered so often, on both nodes; and nothing else
+                          * migrates */
     unsigned failures, faults, crashes;
 };
 

@@ -1,7 +1,8 @@
 /* Concurrent clients on a container about which everything changes: its partitions split, merge,
- * move and are isolated, keys are placed elsewhere by its directory, it gets another strategy, a
- * node fails and comes back, writes are left unknown, and the server crashes. What the clients saw
- * goes to the checker, and what is stored in the end is accounted for. */
+ * move and are isolated, keys are placed elsewhere by its directory, or spread over several
+ * partitions and gathered, it gets another strategy, a node fails and comes back, writes are left
+ * unknown, and the server crashes. What the clients saw goes to the checker, and what is stored in
+ * the end is accounted for. */
 #include "isolation/clients.h"
 #include "isolation/disturber.h"
 #include "support/check.h"
@@ -15,7 +16,7 @@ struct totals {
     size_t over_nodes;
 };
 
-enum { RUNS = 8, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100, OVER_NODES_MIN = 20 };
+enum { RUNS = 10, KIND_MIN = 20, MIGRATIONS_MIN = 200, CRASHES_MIN = 100, OVER_NODES_MIN = 20 };
 
 static bool is_over(void *context)
 {
@@ -29,10 +30,11 @@ static void counts_print(const struct world *world, const struct disturber *dist
     print_message(
         "# %llu splits, %llu merges, %llu moves, %llu isolations, %llu edits of the directory, "
         "%llu "
-        "re-keys, %llu cancelled, of %u begun\n",
+        "re-keys, %llu spreads, %llu gatherings, %llu cancelled, of %u begun\n",
         (unsigned long long)done[MIGRATION_SPLIT], (unsigned long long)done[MIGRATION_MERGE],
         (unsigned long long)done[MIGRATION_MOVE], (unsigned long long)done[MIGRATION_ISOLATE],
         (unsigned long long)done[MIGRATION_REROUTE], (unsigned long long)done[MIGRATION_REKEY],
+        (unsigned long long)done[MIGRATION_SPREAD], (unsigned long long)done[MIGRATION_GATHER],
         (unsigned long long)world->cancelled, disturber->begun);
     print_message(
         "# %u crashes, %u of them behind a fence, %u without the second node; it failed %u "
@@ -60,9 +62,10 @@ static void run_moving(struct totals *totals, const char *what, enum world_store
     struct clients clients;
     struct world world;
     size_t over_nodes = 0;
+    bool wide = plan->still || plan->spreads;
 
-    world_init(&world, stores, plan->still ? DISTURBER_SPREAD : DISTURBER_CONTAINER,
-               plan->still ? DISTURBER_SPREAD_RU : 0);
+    world_init(&world, stores, wide ? DISTURBER_SPREAD : DISTURBER_CONTAINER,
+               wide ? DISTURBER_SPREAD_RU : 0);
     world.calm = plan->failures + plan->faults + plan->crashes == 0;
     clients_init(&clients,
                  &(struct clients_place){.enter = world_enter,
@@ -170,6 +173,30 @@ static void transactions_over_nodes_are_whole_between_a_disk_and_postgresql(void
     run_spread(*state, "over nodes, rocksdb and postgresql", WORLD_ROCKSDB_POSTGRESQL);
 }
 
+/* Transactions go over the parts of keys and over both nodes, while keys are spread and gathered.
+ */
+static void run_cut(struct totals *totals, const char *what, enum world_stores stores,
+                    unsigned spreads)
+{
+    unsigned factor = (unsigned)clients_factor();
+    struct disturber_plan plan = {.spreads = spreads * factor,
+                                  .failures = 4 * factor,
+                                  .faults = 4 * factor,
+                                  .crashes = 8 * factor};
+
+    run_moving(totals, what, stores, &plan, 500 * factor);
+}
+
+static void clients_stay_isolated_while_keys_are_spread_in_memory(void **state)
+{
+    run_cut(*state, "keys spread, memory", WORLD_MEMORY, 30);
+}
+
+static void clients_stay_isolated_while_keys_are_spread_on_disks(void **state)
+{
+    run_cut(*state, "keys spread, rocksdb", WORLD_ROCKSDB, 10);
+}
+
 static void everything_happened_often_enough(void **state)
 {
     const struct totals *totals = *state;
@@ -182,6 +209,8 @@ static void everything_happened_often_enough(void **state)
         sum += totals->migrations[i];
     }
     assert_true(sum >= MIGRATIONS_MIN);
+    assert_true(totals->migrations[MIGRATION_SPREAD] >= KIND_MIN);
+    assert_true(totals->migrations[MIGRATION_GATHER] >= KIND_MIN);
     assert_true(totals->crashes >= CRASHES_MIN);
     assert_true(totals->crashes_behind_fence > 0);
     assert_true(totals->failures >= KIND_MIN);
@@ -201,6 +230,8 @@ int main(void)
         cmocka_unit_test(transactions_over_nodes_are_whole_in_memory),
         cmocka_unit_test(transactions_over_nodes_are_whole_on_disks),
         cmocka_unit_test(transactions_over_nodes_are_whole_between_a_disk_and_postgresql),
+        cmocka_unit_test(clients_stay_isolated_while_keys_are_spread_in_memory),
+        cmocka_unit_test(clients_stay_isolated_while_keys_are_spread_on_disks),
         cmocka_unit_test(everything_happened_often_enough),
     };
 

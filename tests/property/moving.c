@@ -491,6 +491,65 @@ static void item_write(struct moving *moving, unsigned key, unsigned id, bool de
     item_settle(moving, key, id, version);
 }
 
+/* --- Several items of a key, all or none ------------------------------------------------------ */
+
+enum { TOGETHER = 3 };
+
+static bool together_try(struct moving *moving, const struct item_space *space, unsigned key,
+                         const unsigned *ids, uint32_t version, struct error *err)
+{
+    CLEANUP(transaction_free) struct transaction *transaction = NULL;
+    struct partition_key pk = key_of(moving, key);
+    struct slice logical = item_logical(&space->definition->key, &pk, moving->arena);
+    struct item_scope scope = item_space_scope(space, logical);
+
+    if (!transaction_begin(&scope, logical, moving->arena, &transaction, err))
+        return false;
+    for (size_t i = 0; i < TOGETHER; i++) {
+        struct document_value id = document_string(arena_printf(moving->arena, "i%u", ids[i]));
+
+        if (!transaction_write(transaction, &id, TRANSACTION_UPSERT,
+                               document_make(moving, key, ids[i], version), NULL, err))
+            return false;
+    }
+    return transaction_commit(transaction, err);
+}
+
+static void items_write(struct moving *moving, unsigned key)
+{
+    CLEANUP(container_unref) struct container *container = opened(moving);
+    struct item_space space = container_space(container, &clock_system, moving->gates);
+    unsigned ids[TOGETHER] = {moving_below(moving, 3), 3 + moving_below(moving, 2),
+                              5 + moving_below(moving, 3)};
+    uint32_t version = ++moving->version, found = 0;
+    struct error err;
+    bool done;
+
+    while (!(done = together_try(moving, &space, key, ids, version, &err)) &&
+           item_space_try_again(&space, &err))
+        ;
+    item_space_release(&space);
+    if (!done && moving_is_refusal(moving, &err))
+        return;
+    if (!done && err.code == ERROR_UNIQUE_KEY)
+        return;
+    if (!done && !moving_is_fault(&err))
+        fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed, moving->step,
+                 error_face(err.code)->name, err.message);
+    if (!done) {
+        container_unref(TAKE(container));
+        moving_restart(moving);
+        moving_return(moving);
+    }
+    for (size_t i = 0; i < TOGETHER; i++) {
+        item_settle(moving, key, ids[i], version);
+        found += moving->items[key][ids[i]].version == version;
+    }
+    if (found != TOGETHER && (done || found))
+        fail_msg("seed %llu step %u: %u of %d items were written", (unsigned long long)moving->seed,
+                 moving->step, found, TOGETHER);
+}
+
 /* --- Migrations ------------------------------------------------------------------------------ */
 
 /* Up to three keys to any shards, or to where the rule places them. */
@@ -532,6 +591,26 @@ static bool rekey_try(struct moving *moving, const struct container *container, 
     return fine;
 }
 
+/* One of the keys that are spread. */
+static bool gather_try(struct moving *moving, const struct container *container, struct error *err)
+{
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    unsigned from = moving_below(moving, MOVING_KEYS);
+
+    for (unsigned i = 0; i < MOVING_KEYS; i++) {
+        struct partition_key key = key_of(moving, (from + i) % MOVING_KEYS);
+        size_t count;
+
+        (void)partition_map_overlap(container_map(container),
+                                    partition_route_range(definition, &key, moving->arena), &count);
+        if (count > 1)
+            return migrator_gather(moving->migrator, container, &key, NULL, err);
+    }
+    fail_msg("seed %llu step %u: no key is spread", (unsigned long long)moving->seed, moving->step);
+    return false;
+}
+
 enum { MERGED_MAX = 4 };
 
 bool moving_migrate(struct moving *moving, const struct container *container,
@@ -560,6 +639,11 @@ bool moving_migrate(struct moving *moving, const struct container *container,
         return reroute_try(moving, container, err);
     case MIGRATION_REKEY:
         return rekey_try(moving, container, err);
+    case MIGRATION_SPREAD:
+        return migrator_spread(moving->migrator, container, &key, 2 + moving_below(moving, 3), NULL,
+                               err);
+    case MIGRATION_GATHER:
+        return gather_try(moving, container, err);
     default:
         return migrator_isolate(moving->migrator, container, &key, 0.7, err);
     }
@@ -581,6 +665,11 @@ static bool kind_is_possible(const struct moving *moving, const struct container
                !strstr(moving->bodies[0], "changeFeedPolicy");
     case MIGRATION_MERGE:
         return count > 1;
+    case MIGRATION_GATHER:
+        return partition_map_is_spread(container_map(container));
+    case MIGRATION_SPREAD: /* with no unique keys, indexes besides the policy, nor views */
+        return count <= 8 && !moving->beside && !strstr(moving->bodies[0], "unique") &&
+               !strstr(moving->bodies[0], "indexes");
     case MIGRATION_MOVE: /* else entries would be on another node than their items */
         return count <= 8 && !container_places(container);
     default:
@@ -604,10 +693,18 @@ static enum migration_kind kind_choose(struct moving *moving)
     return kind;
 }
 
+static bool is_spread(struct moving *moving)
+{
+    CLEANUP(container_unref) struct container *container = opened(moving);
+
+    return partition_map_is_spread(container_map(container));
+}
+
 static void migration_begin(struct moving *moving)
 {
     CLEANUP(container_unref) struct container *container = opened(moving);
     enum migration_kind kind = kind_choose(moving);
+    bool spread = is_spread(moving);
     struct error err;
 
     if (moving_migrate(moving, container, kind, &err)) {
@@ -621,7 +718,9 @@ static void migration_begin(struct moving *moving)
         moving_restart(moving);
         return;
     }
-    if (err.code != ERROR_BUSY && err.code != ERROR_BAD_REQUEST)
+    /* Parts of a key are gathered before anything else becomes of them. */
+    if (err.code != ERROR_BUSY && err.code != ERROR_BAD_REQUEST &&
+        !(err.code == ERROR_NOT_SUPPORTED && spread))
         fail_msg("seed %llu step %u: %s: %s", (unsigned long long)moving->seed, moving->step,
                  error_face(err.code)->name, err.message);
 }
@@ -744,6 +843,8 @@ void moving_step(struct moving *moving)
     fault_plan(moving);
     if (moving->beside && moving_below(moving, 3) == 0)
         beside_step(moving->beside);
+    else if (dice < 5)
+        items_write(moving, moving_below(moving, MOVING_KEYS));
     else if (dice < 50)
         item_write(moving, moving_below(moving, MOVING_KEYS), moving_below(moving, MOVING_IDS),
                    moving_below(moving, 4) == 0);

@@ -1,11 +1,14 @@
 /* Random writes, splits, merges, moves, isolations, edits of directories, re-keys, cancellations,
  * faults and restarts, in containers of every strategy, and everything compared. ORRERY_TEST_SEED
- * repeats a run, ORRERY_TEST_STEPS sets its length. */
+ * repeats a run, ORRERY_TEST_STEPS sets its length, ORRERY_TEST_ONLY names the tests to run. */
 #include "property/moving.h"
 #include "property/stores.h"
 #include "support/check.h"
 
+#include <stdlib.h>
+
 enum { STEPS_MEMORY = 6000, STEPS_ROCKSDB = 1500, STEPS_POSTGRESQL = 1000, KIND_MIN = 20 };
+enum { STEPS_SPREAD = 3000, STEPS_SPREAD_ROCKSDB = 800 };
 enum { STEPS_PLACED = 2000, STEPS_PLACED_ROCKSDB = 500 };
 enum { STEPS_FAILING = 3000, STEPS_FAILING_ROCKSDB = 1500, STEPS_KILLED = 1500, FAILURES_MIN = 20 };
 
@@ -63,6 +66,14 @@ static const char *const placed_lookup[] = {
     PLAIN ",\"orrery\":{\"strategy\":{\"kind\":\"lookup\",\"shards\":8},\"indexes\":[" PLACED "]}}",
     PLAIN ",\"orrery\":{\"indexes\":[" PLACED_SOME "]}}"};
 
+/* Without what takes whole keys, so that keys are spread and gathered. */
+#define KEPT ",\"defaultTtl\":-1,\"changeFeedPolicy\":{\"retentionDuration\":60}"
+static const char *const spread[] = {PLAIN "}", PLAIN POLICY "}"};
+#define COMPOSITE                                                                                  \
+    ",\"indexingPolicy\":{\"compositeIndexes\":[[{\"path\":\"/n\"},{\"path\":\"/id\","             \
+    "\"order\":\"descending\"}]]}"
+static const char *const spread_rich[] = {PLAIN KEPT COMPOSITE "}", PLAIN KEPT POLICY "}"};
+
 static void tally_add(struct tally *tally, const struct moving *moving)
 {
     for (size_t i = 0; i < MIGRATION_KINDS; i++)
@@ -79,6 +90,7 @@ enum {
     COMPLETES_EDITS = 1 << MIGRATION_REROUTE,
     COMPLETES_CUTS = 1 << MIGRATION_SPLIT | 1 << MIGRATION_MERGE | 1 << MIGRATION_MOVE |
                      1 << MIGRATION_ISOLATE | 1 << MIGRATION_COPY,
+    COMPLETES_SPREADS = 1 << MIGRATION_SPREAD | 1 << MIGRATION_GATHER,
 };
 
 static bool is_complete(const struct tally *tally, const struct moving *moving, unsigned kinds)
@@ -106,11 +118,12 @@ static void run(struct fixture *fixture, enum pair pair, const struct moving_sto
     print_message(
         "# %u steps, %u splits, %u merges, %u moves, %u isolations, %u cancelled, %u "
         "crashes, %u of them behind a fence, %u policies, %u changes seen, %u edits, %u "
-        "re-keys, %u changes seen again\n",
+        "re-keys, %u spreads, %u gatherings, %u changes seen again\n",
         moving.step, moving.migrations[MIGRATION_SPLIT], moving.migrations[MIGRATION_MERGE],
         moving.migrations[MIGRATION_MOVE], moving.migrations[MIGRATION_ISOLATE], moving.cancelled,
         moving.crashes, moving.fenced_crashes, moving.policies, moving.changes_seen,
-        moving.migrations[MIGRATION_REROUTE], moving.migrations[MIGRATION_REKEY], moving.repeats);
+        moving.migrations[MIGRATION_REROUTE], moving.migrations[MIGRATION_REKEY],
+        moving.migrations[MIGRATION_SPREAD], moving.migrations[MIGRATION_GATHER], moving.repeats);
     if (store->takes_away) {
         print_message("# the second node failed %u times, was away at %u starts, and %u calls were "
                       "refused\n",
@@ -156,6 +169,16 @@ static void a_directory_is_edited_where_versions_are_kept(void **state)
     run(*state, PAIR_MEMORY, &stores_memory, lookup_rich, STEPS_MEMORY, COMPLETES_NOTHING);
 }
 
+static void keys_are_spread_and_gathered_in_memory(void **state)
+{
+    run(*state, PAIR_MEMORY, &stores_memory, spread, STEPS_SPREAD, COMPLETES_SPREADS);
+}
+
+static void keys_are_spread_where_versions_are_kept(void **state)
+{
+    run(*state, PAIR_MEMORY, &stores_memory, spread_rich, STEPS_SPREAD, COMPLETES_SPREADS);
+}
+
 static void entries_that_lie_elsewhere_move_about_in_memory(void **state)
 {
     run(*state, PAIR_MEMORY, &stores_memory, placed, STEPS_PLACED, COMPLETES_NOTHING);
@@ -174,6 +197,14 @@ static void a_container_moves_about_on_disks(void **state)
     struct moving_store store = stores_on_disk(&stores, NULL);
 
     run(*state, PAIR_ROCKSDB, &store, rich, STEPS_ROCKSDB, COMPLETES_NOTHING);
+}
+
+static void keys_are_spread_and_gathered_on_a_disk(void **state)
+{
+    CLEANUP(stores_done) struct stores stores;
+    struct moving_store store = stores_on_disk(&stores, NULL);
+
+    run(*state, PAIR_ROCKSDB, &store, spread_rich, STEPS_SPREAD_ROCKSDB, COMPLETES_SPREADS);
 }
 
 static void entries_that_lie_elsewhere_move_about_on_a_disk(void **state)
@@ -222,6 +253,17 @@ static void a_container_moves_about_while_a_postgresql_server_is_killed_and_rest
 
 /* --- All of them ----------------------------------------------------------------------------- */
 
+/* Re-keys take long; to spread a key is of one node, whichever the other is. */
+static unsigned kind_min(enum pair pair, enum migration_kind kind)
+{
+    bool spreads = kind == MIGRATION_SPREAD || kind == MIGRATION_GATHER;
+
+    return (kind == MIGRATION_REKEY && pair != PAIR_MEMORY) ||
+                   (spreads && pair == PAIR_ROCKSDB_POSTGRESQL)
+               ? 1
+               : KIND_MIN;
+}
+
 /* With every pair of nodes. The history checker (tests/isolation) adds as many crashes again. */
 static void the_runs_did_everything_often_enough(void **state)
 {
@@ -239,15 +281,16 @@ static void the_runs_did_everything_often_enough(void **state)
             sum += tally->migrations[i];
         print_message(
             "# %s: %u migrations (%u splits, %u merges, %u moves, %u isolations, %u edits, "
-            "%u re-keys, %u copies), %u crashes, %u failures of a node\n",
+            "%u re-keys, %u copies, %u spreads, %u gatherings), %u crashes, %u failures of a "
+            "node\n",
             names[pair], sum, tally->migrations[MIGRATION_SPLIT],
             tally->migrations[MIGRATION_MERGE], tally->migrations[MIGRATION_MOVE],
             tally->migrations[MIGRATION_ISOLATE], tally->migrations[MIGRATION_REROUTE],
-            tally->migrations[MIGRATION_REKEY], tally->migrations[MIGRATION_COPY], tally->crashes,
-            tally->failures);
+            tally->migrations[MIGRATION_REKEY], tally->migrations[MIGRATION_COPY],
+            tally->migrations[MIGRATION_SPREAD], tally->migrations[MIGRATION_GATHER],
+            tally->crashes, tally->failures);
         for (size_t i = 0; i < MIGRATION_KINDS; i++)
-            assert_true(tally->migrations[i] >=
-                        (i != MIGRATION_REKEY || pair == PAIR_MEMORY ? KIND_MIN : 1));
+            assert_true(tally->migrations[i] >= kind_min((enum pair)pair, (enum migration_kind)i));
         assert_true(pair != PAIR_MEMORY || sum >= 200);
         assert_true(tally->crashes >= crashes_min[pair]);
         assert_true(pair != PAIR_MEMORY || tally->fenced_crashes >= 1);
@@ -263,9 +306,12 @@ int main(void)
         cmocka_unit_test(a_container_of_ranges_moves_about_in_memory),
         cmocka_unit_test(a_directory_is_edited_in_memory),
         cmocka_unit_test(a_directory_is_edited_where_versions_are_kept),
+        cmocka_unit_test(keys_are_spread_and_gathered_in_memory),
+        cmocka_unit_test(keys_are_spread_where_versions_are_kept),
         cmocka_unit_test(entries_that_lie_elsewhere_move_about_in_memory),
         cmocka_unit_test(entries_that_lie_elsewhere_follow_a_directory),
         cmocka_unit_test(a_container_moves_about_on_disks),
+        cmocka_unit_test(keys_are_spread_and_gathered_on_a_disk),
         cmocka_unit_test(entries_that_lie_elsewhere_move_about_on_a_disk),
         cmocka_unit_test(a_directory_is_edited_on_disks),
         cmocka_unit_test(a_directory_is_edited_between_a_disk_and_a_postgresql_server),
@@ -281,5 +327,7 @@ int main(void)
     fixture.seed = stores_number("ORRERY_TEST_SEED", random % 1000000000);
     for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++)
         tests[i].initial_state = &fixture;
+    if (getenv("ORRERY_TEST_ONLY"))
+        cmocka_set_test_filter(getenv("ORRERY_TEST_ONLY"));
     return cmocka_run_group_tests_name("partitions that move", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "document/json.h"
 #include "heat/heat.h"
 #include "heat/store.h"
+#include "partition/strategy.h"
 
 enum { KEYS_DEFAULT = 20, KEYS_MAX = STATISTICS_KEYS_MAX, MINUTES_DEFAULT = 5 };
 
@@ -147,6 +148,7 @@ struct showing {
     size_t count;
     double *rates;                    /* RU/s of each span */
     struct statistics_totals *totals; /* of each span, the last hour */
+    struct container_usage *usages;   /* of each span */
     struct statistics_totals all;
     struct container_usage sum;
 };
@@ -257,6 +259,7 @@ static bool span_append(struct showing *showing, size_t at, struct error *err)
 
     if (!container_usage_partition(showing->container, span, call->arena, &usage, err))
         return false;
+    showing->usages[at] = usage;
     showing->sum.bytes += usage.bytes;
     showing->sum.items += usage.items;
     buf_printf(out, "{\"id\":\"%u\"", span->id);
@@ -274,6 +277,51 @@ static bool span_append(struct showing *showing, size_t at, struct error *err)
     meter_append(call, span->id);
     totals_append(out, &showing->totals[at]);
     BUF_APPEND(out, "}");
+    return true;
+}
+
+/* A key that is spread over the spans from one to before another. */
+static bool spread_key_append(struct showing *showing, size_t first, size_t end, struct error *err)
+{
+    const struct partition_span *spans = showing->spans;
+    struct admin_call *call = showing->call;
+    struct container_usage sum = {0};
+    struct slice logical, pk;
+
+    if (!partition_route_cut(&definition_fields(container_definition(showing->container))->key,
+                             spans[first].max, &logical, &pk, err))
+        return false;
+    BUF_APPEND(&call->body, "{");
+    admin_key(call, showing->container, pk);
+    BUF_APPEND(&call->body, ",\"partitions\":[");
+    for (size_t i = first; i < end; i++) {
+        buf_printf(&call->body, "%s\"%u\"", i > first ? "," : "", spans[i].id);
+        sum.bytes += showing->usages[i].bytes;
+        sum.items += showing->usages[i].items;
+    }
+    BUF_APPEND(&call->body, "]");
+    admin_number_append(&call->body, "bytes", sum.bytes);
+    admin_number_append(&call->body, "items", sum.items);
+    BUF_APPEND(&call->body, "}");
+    return true;
+}
+
+static bool spread_append(struct showing *showing, struct error *err)
+{
+    const char *comma = "";
+
+    BUF_APPEND(&showing->call->body, ",\"spread\":[");
+    for (size_t i = 0, end; i < showing->count; i = end) {
+        for (end = i + 1; end < showing->count && showing->spans[end].cut == PARTITION_CUT_SPREAD;)
+            end++;
+        if (end == i + 1)
+            continue;
+        buf_append_text(&showing->call->body, comma);
+        comma = ",";
+        if (!spread_key_append(showing, i, end, err))
+            return false;
+    }
+    BUF_APPEND(&showing->call->body, "]");
     return true;
 }
 
@@ -351,6 +399,7 @@ bool admin_containers_show(struct admin_call *call, struct error *err)
     showing.rates = ARENA_ARRAY(call->arena, double, showing.count);
     showing.totals =
         arena_alloc_zero(call->arena, memory_array_size(showing.count, sizeof *showing.totals));
+    showing.usages = ARENA_ARRAY(call->arena, struct container_usage, showing.count);
     container_rates(container, container_map(container), showing.rates);
     if (!hour_read(&showing, err))
         return false;
@@ -364,6 +413,8 @@ bool admin_containers_show(struct admin_call *call, struct error *err)
             return false;
     }
     BUF_APPEND(&call->body, "]");
+    if (!spread_append(&showing, err))
+        return false;
     admin_number_append(&call->body, "bytes", showing.sum.bytes);
     admin_number_append(&call->body, "items", showing.sum.items);
     admin_throughput_append(call, container);

@@ -1,5 +1,5 @@
-/* Physical partitions of a container: shown, and split, merged, moved and isolated on request. What
- * is asked for begins and goes on by itself: the answer is 202 with the migration. */
+/* Physical partitions of a container: shown, and split, merged, moved, isolated and spread on
+ * request. What is asked for begins and goes on by itself: the answer is 202 with the migration. */
 #include "front/admin/call.h"
 
 #include "catalogue/container_usage.h"
@@ -96,12 +96,14 @@ bool admin_partitions_list(struct admin_call *call, struct error *err)
  * tried out. Others than those named are refused: what is misspelt would be ignored else. */
 struct asked {
     struct document_value value;
-    bool given; /* the member */
+    bool given;                  /* the member */
+    struct document_value parts; /* a second one, if parts_given */
+    bool parts_given;
     bool dry_run;
 };
 
-static bool body_read(struct admin_call *call, const char *member, bool needed,
-                      struct asked *ret_asked, struct error *err)
+static bool body_read_with(struct admin_call *call, const char *member, bool needed,
+                           const char *parts, struct asked *ret_asked, struct error *err)
 {
     struct document_iter iter;
     struct slice body;
@@ -117,6 +119,11 @@ static bool body_read(struct admin_call *call, const char *member, bool needed,
             ret_asked->dry_run = iter.value.boolean;
             continue;
         }
+        if (parts && slice_equal(iter.key, slice_of_text(parts))) {
+            ret_asked->parts = iter.value;
+            ret_asked->parts_given = true;
+            continue;
+        }
         if (!slice_equal(iter.key, slice_of_text(member)))
             return error_set(
                 err, ERROR_BAD_REQUEST,
@@ -127,6 +134,12 @@ static bool body_read(struct admin_call *call, const char *member, bool needed,
     }
     return ret_asked->given || !needed ||
            error_set(err, ERROR_BAD_REQUEST, "the body has no member \"%s\"", member);
+}
+
+static bool body_read(struct admin_call *call, const char *member, bool needed,
+                      struct asked *ret_asked, struct error *err)
+{
+    return body_read_with(call, member, needed, NULL, ret_asked, err);
 }
 
 static bool partition_id(struct slice text, uint32_t *ret_id, struct error *err)
@@ -287,26 +300,40 @@ bool admin_partitions_move(struct admin_call *call, struct error *err)
         call, container, migrator_move(call->services->migrator, container, id, node, err), err);
 }
 
+/* The key of the body. */
+static bool key_read(struct admin_call *call, struct container *container,
+                     const struct asked *asked, struct partition_key *ret_key, struct error *err)
+{
+    const struct partition_definition *definition =
+        &definition_fields(container_definition(container))->key;
+    CLEANUP(buf_done) struct buf text;
+
+    buf_init(&text, BUF_DEFAULT_MAX);
+    document_json_write_value(&asked->value, &text);
+    if (!partition_key_parse(definition, buf_slice(&text), PARTITION_KEY_ANY, call->arena, ret_key,
+                             err))
+        return false;
+    return ret_key->count > 0 || error_set(err, ERROR_BAD_REQUEST, "partitionKey needs a value");
+}
+
+/* One that has items, unless the query says otherwise: it may be mistyped. */
+static bool used_key_read(struct admin_call *call, struct container *container,
+                          const struct asked *asked, struct partition_key *ret_key,
+                          struct error *err)
+{
+    return key_read(call, container, asked, ret_key, err) &&
+           admin_key_check(call, container, ret_key, err);
+}
+
 bool admin_partitions_isolate(struct admin_call *call, struct error *err)
 {
     CLEANUP(container_unref) struct container *container = NULL;
-    const struct partition_definition *definition;
     CLEANUP(migration_unref) struct migration *plan = NULL;
-    CLEANUP(buf_done) struct buf text;
     struct partition_key key;
     struct asked asked;
 
-    buf_init(&text, BUF_DEFAULT_MAX);
-    if (!begin(call, &container, err) || !body_read(call, "partitionKey", true, &asked, err))
-        return false;
-    definition = &definition_fields(container_definition(container))->key;
-    document_json_write_value(&asked.value, &text);
-    if (!partition_key_parse(definition, buf_slice(&text), PARTITION_KEY_ANY, call->arena, &key,
-                             err))
-        return false;
-    if (key.count == 0)
-        return error_set(err, ERROR_BAD_REQUEST, "partitionKey needs a value");
-    if (!admin_key_check(call, container, &key, err))
+    if (!begin(call, &container, err) || !body_read(call, "partitionKey", true, &asked, err) ||
+        !used_key_read(call, container, &asked, &key, err))
         return false;
     if (asked.dry_run)
         return admin_plan_show(
@@ -315,6 +342,48 @@ bool admin_partitions_isolate(struct admin_call *call, struct error *err)
             err);
     return admin_migration_begun(
         call, container, migrator_isolate(call->services->migrator, container, &key, 0, err), err);
+}
+
+/* A key over several partitions, by the ids of its items. */
+bool admin_partitions_spread(struct admin_call *call, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
+    struct partition_key key;
+    struct asked asked;
+    int64_t parts = 2;
+    bool fine;
+
+    if (!begin(call, &container, err) ||
+        !body_read_with(call, "partitionKey", true, "parts", &asked, err))
+        return false;
+    if (asked.parts_given && (!document_to_int64(&asked.parts, &parts) || parts < 2 ||
+                              parts > MIGRATION_TARGETS_MAX - 2))
+        return error_set(err, ERROR_BAD_REQUEST, "parts must be a whole number from 2 to %d",
+                         MIGRATION_TARGETS_MAX - 2);
+    if (!used_key_read(call, container, &asked, &key, err))
+        return false;
+    fine = migrator_spread(call->services->migrator, container, &key, (size_t)parts,
+                           asked.dry_run ? &plan : NULL, err);
+    return asked.dry_run ? admin_plan_show(call, container, fine, &plan, err)
+                         : admin_migration_begun(call, container, fine, err);
+}
+
+bool admin_partitions_gather(struct admin_call *call, struct error *err)
+{
+    CLEANUP(container_unref) struct container *container = NULL;
+    CLEANUP(migration_unref) struct migration *plan = NULL;
+    struct partition_key key;
+    struct asked asked;
+    bool fine;
+
+    if (!begin(call, &container, err) || !body_read(call, "partitionKey", true, &asked, err) ||
+        !key_read(call, container, &asked, &key, err))
+        return false;
+    fine = migrator_gather(call->services->migrator, container, &key, asked.dry_run ? &plan : NULL,
+                           err);
+    return asked.dry_run ? admin_plan_show(call, container, fine, &plan, err)
+                         : admin_migration_begun(call, container, fine, err);
 }
 
 /* All of them, as another container of the database. */

@@ -80,6 +80,21 @@ static bool target_weigh(struct admin_call *call, const struct shown *shown,
     return error_set(err, ERROR_BUSY, "the container has changed meanwhile: try again");
 }
 
+/* The bytes of a key are counted where it begins; its parts are cut about even. */
+static void parts_even(const struct partition_span *targets, size_t count, uint64_t *bytes)
+{
+    for (size_t i = 0, end; i < count; i = end) {
+        uint64_t all = bytes[i];
+
+        for (end = i + 1; end < count && targets[end].cut == PARTITION_CUT_SPREAD;)
+            end++;
+        for (size_t j = i + 1; j < end; j++) {
+            bytes[j] = all / (end - i);
+            bytes[i] -= bytes[j];
+        }
+    }
+}
+
 /* How many bytes of the only source each target gets; of a merge all. A copy has what there is. */
 static bool pieces_weigh(struct admin_call *call, const struct shown *shown,
                          const struct partition_span *targets, size_t count, uint64_t *ret_bytes,
@@ -104,7 +119,10 @@ static bool pieces_weigh(struct admin_call *call, const struct shown *shown,
     for (size_t i = 0; i + 1 < count; i++)
         bounds[i] = targets[i].max;
     front_call_breathe(&call->front);
-    return split_points_bytes(shown->container, source, bounds, count - 1, ret_bytes, err);
+    if (!split_points_bytes(shown->container, source, bounds, count - 1, ret_bytes, err))
+        return false;
+    parts_even(targets, count, ret_bytes);
+    return true;
 }
 
 static bool targets_append(struct admin_call *call, const struct shown *shown, struct error *err)

@@ -361,11 +361,12 @@ static bool before_change(const struct item_space *space, const struct feed_chan
 }
 
 /* The first change of each item behind the time tells what it was then. */
-static bool changes_plan(const struct item_space *space, struct slice logical, int64_t time_ms,
-                         struct plan *plan, struct arena *arena, struct error *err)
+static bool part_plan(const struct item_space *space, const struct partition_span *span,
+                      struct slice logical, int64_t time_ms, struct plan *plan, struct arena *arena,
+                      struct error *err)
 {
     const struct document_names *names = definition_names_of(space->definition);
-    struct item_scope scope = item_space_scope(space, logical);
+    struct item_scope scope = item_space_span_scope(space, span);
     struct feed_request request = {.mode = FEED_ALL_VERSIONS, .logical = logical};
     struct feed_page page = {.more = true};
     size_t records = 0;
@@ -392,6 +393,19 @@ static bool changes_plan(const struct item_space *space, struct slice logical, i
                              FEED_RECORDS_MAX);
         request.after_lsn = page.lsn;
     }
+    return true;
+}
+
+/* In the one partition it is in, or in all parts of a key that is spread. */
+static bool changes_plan(const struct item_space *space, struct slice logical, int64_t time_ms,
+                         struct plan *plan, struct arena *arena, struct error *err)
+{
+    size_t count;
+    const struct partition_span *spans = partition_map_parts(space->map, logical, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!part_plan(space, &spans[i], logical, time_ms, plan, arena, err))
+            return false;
     return true;
 }
 

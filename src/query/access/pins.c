@@ -504,3 +504,27 @@ void query_key_ranges(const struct query_plan *plan, const struct partition_defi
         ranges[i] = range_of(definition, &pinning.list[i], arena);
     *ret_count = ranges_settle(ranges, pinning.count);
 }
+
+const struct query_key_range *query_key_ranges_widen(const struct query_key_range *ranges,
+                                                     size_t count, const struct partition_map *map,
+                                                     struct arena *arena)
+{
+    struct query_key_range *wide;
+
+    if (!partition_map_is_spread(map))
+        return ranges;
+    wide = ARENA_ARRAY(arena, struct query_key_range, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        struct slice max;
+        size_t spans;
+
+        wide[i] = ranges[i];
+        if (!ranges[i].point)
+            continue;
+        max = arena_join(arena, (const struct slice[]){ranges[i].min, SLICE("\xFF")}, 2);
+        (void)partition_map_overlap(map, (struct partition_range){ranges[i].min, max}, &spans);
+        if (spans > 1)
+            wide[i] = (struct query_key_range){.min = ranges[i].min, .max = max};
+    }
+    return wide;
+}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "partition/definition.h"
+#include "partition/map.h"
 #include "partition/strategy.h"
 #include "partition/synthetic.h"
 #include "query/access/conditions.h"
@@ -22,6 +23,12 @@ struct query_key_range {
 void query_key_ranges(const struct query_plan *plan, const struct partition_definition *definition,
                       struct arena *arena, const struct query_key_range **ret_ranges,
                       size_t *ret_count);
+
+/* The same with ranges in place of the points that a map has spread over several spans, in the
+ * arena or as they are. */
+const struct query_key_range *query_key_ranges_widen(const struct query_key_range *ranges,
+                                                     size_t count, const struct partition_map *map,
+                                                     struct arena *arena);
 
 /* One key, or the keys that begin with a partial one, or of those what lies between two values of
  * the next component. */

@@ -154,8 +154,10 @@ static bool span_walk(struct walking *w, size_t number, struct error *err)
     bool fine;
 
     if (!w->logical.len) {
-        asked.routing_min = w->range.min;
-        asked.routing_max = w->range.max;
+        if (slice_compare(w->range.min, span->span->min) > 0)
+            asked.routing_min = w->range.min;
+        if (slice_compare(w->range.max, span->span->max) < 0)
+            asked.routing_max = w->range.max;
     }
     if (!query_spans_admit(&w->spans, number, resumed, err) ||
         !cursor_open(&span->view, &asked, &cursor, err))

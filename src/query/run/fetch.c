@@ -57,15 +57,16 @@ static bool wanted_find(struct fetching *f, struct arena *arena, struct error *e
 
         if (!item_space_admits(space, logical, err))
             return false;
-        f->wanted[i] = (struct wanted){
-            .key = item_key(names, logical, &reference->id, arena),
-            .span = (size_t)(partition_map_find(space->map, logical) - f->spans.list[0].span),
-            .place = i};
+        f->wanted[i] =
+            (struct wanted){.key = item_key(names, logical, &reference->id, arena), .place = i};
+        f->wanted[i].span =
+            (size_t)(partition_map_find(space->map, f->wanted[i].key) - f->spans.list[0].span);
     }
     qsort(f->wanted, f->fetch->count, sizeof *f->wanted, wanted_compare);
     return true;
 }
 
+/* The keys of one span. */
 static size_t span_end(const struct fetching *f, size_t begin)
 {
     size_t end = begin + 1;
@@ -139,7 +140,15 @@ static size_t groups_wanted(const struct fetching *f)
     return f->fetch->count >= PARALLEL_MIN ? MAX(width, (size_t)1) : 1;
 }
 
-/* Groups of about as many keys each; a partition is never in two. */
+/* Is it in a span that goes on with the key of the one before? Threads share no snapshot, and items
+ * of one logical partition are read at one moment. */
+static bool goes_with_last(const struct fetching *f, size_t at)
+{
+    return at < f->fetch->count &&
+           f->spans.list[f->wanted[at].span].span->cut == PARTITION_CUT_SPREAD;
+}
+
+/* Groups of about as many keys each; a partition is never in two, nor is a key. */
 static void groups_make(struct fetching *f, struct arena *arena)
 {
     size_t wanted = groups_wanted(f), each = f->fetch->count / wanted + 1, begin = 0;
@@ -150,7 +159,8 @@ static void groups_make(struct fetching *f, struct arena *arena)
     while (begin < f->fetch->count) {
         size_t end = begin;
 
-        while (end < f->fetch->count && (end - begin < each || f->group_count == GROUPS_MAX - 1))
+        while (end < f->fetch->count &&
+               (end - begin < each || f->group_count == GROUPS_MAX - 1 || goes_with_last(f, end)))
             end = span_end(f, end);
         f->groups[f->group_count++] =
             (struct group){.fetching = f, .begin = begin, .end = end, .arena = arena_new()};

@@ -646,13 +646,22 @@ bool query_hits_next(struct query_hits *feed, struct query_hit *ret_hit, bool *r
 
 /* --- Counting -------------------------------------------------------------------------------- */
 
+/* Is all of the logical partition asked for? Its items are counted in its first part, for all of
+ * them. */
+static bool target_is_whole(const struct query_target *target)
+{
+    return slice_compare(target->range.min, target->logical) <= 0 &&
+           !slice_starts_with(target->range.max, target->logical);
+}
+
 bool query_hits_count(struct query_spans *spans, const struct query_access *access, bool *ret_known,
                       uint64_t *ret_count, struct error *err)
 {
     uint64_t total = 0;
 
     *ret_known = false;
-    if (spans->request->space->definition->default_ttl)
+    if (spans->request->space->definition->default_ttl ||
+        (spans->request->overlay && partition_map_is_spread(spans->request->space->map)))
         return true;
     for (size_t t = 0; t < access->target_count; t++) {
         const struct query_target *target = &access->targets[t];
@@ -662,8 +671,9 @@ bool query_hits_count(struct query_spans *spans, const struct query_access *acce
             const struct partition_span *span = spans->list[i].span;
             uint64_t items, bytes;
 
-            if (!target->logical.len && (slice_compare(span->min, target->range.min) < 0 ||
-                                         slice_compare(span->max, target->range.max) > 0))
+            if (target->logical.len ? !target_is_whole(target)
+                                    : slice_compare(span->min, target->range.min) < 0 ||
+                                          slice_compare(span->max, target->range.max) > 0)
                 return true;
             if (!query_spans_admit(spans, i, false, err) ||
                 !view_count(&spans->list[i].view, target->logical, &items, &bytes, err))

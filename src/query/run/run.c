@@ -511,7 +511,9 @@ static void position_reroute(struct query_run_state *run)
         return;
     key = &run->request->space->definition->key;
     range = partition_route_range(key, &scope->key, run->arena);
-    if (slice_compare(from->window.max, PARTITION_ROUTING_MAX) < 0)
+    if (slice_compare(from->window.max, PARTITION_ROUTING_MAX) < 0 &&
+        (slice_compare(from->window.min, range.min) < 0 ||
+         slice_compare(from->window.max, range.max) > 0)) /* else it is a part of the key */
         from->window = range;
     if (from->place.routing.len) {
         from->place.routing = range.min;

@@ -1,6 +1,8 @@
 /* What has to see every row before it gives one can see them by several threads: the spans are
  * dealt out in runs of neighbours, each part takes its own rows, and the parts are merged in the
- * order of the spans, so that nothing depends on how many there were.
+ * order of the spans, so that nothing depends on how many there were. Threads share no snapshot, so
+ * those spans that one key is spread over go to one of them: a logical partition is read at one
+ * moment.
  *
  * All spans are admitted and opened before, by the page's own thread; a part touches none but its
  * own. A part cannot pause, so this is only for what is soon done; and it is not worth its cost for
@@ -39,18 +41,45 @@ static size_t spans_first(const struct query_run_state *run, size_t *ret_count)
     return first;
 }
 
+/* Parts have about as many spans each: where each begins, behind the first span of all, and the end
+ * of the last. */
+struct dealt {
+    size_t begins[PARTS_MAX + 1];
+    size_t count;
+};
+
+static void spans_deal(const struct query_run_state *run, size_t first, size_t count,
+                       struct dealt *ret_dealt)
+{
+    size_t wanted = MIN(MIN(count, run->request->executor->width), (size_t)PARTS_MAX);
+
+    ret_dealt->count = 0;
+    for (size_t i = 0; i < wanted; i++) {
+        size_t begin = i * count / wanted;
+
+        while (i && begin < count &&
+               run->spans.list[first + begin].span->cut == PARTITION_CUT_SPREAD)
+            begin++;
+        if (!i || (begin < count && begin > ret_dealt->begins[ret_dealt->count - 1]))
+            ret_dealt->begins[ret_dealt->count++] = begin;
+    }
+    ret_dealt->begins[ret_dealt->count] = count;
+}
+
 bool query_parallel_wanted(struct query_run_state *run, bool *ret_wanted, struct error *err)
 {
     const struct query_executor *executor = run->request->executor;
+    struct dealt dealt;
     uint64_t items = 0;
-    size_t count;
+    size_t first, count;
 
     *ret_wanted = false;
     if (!executor || executor->width < 2 || !run->feed || run->request->udf.call ||
         !run->access.target_count || run->access.kind == QUERY_ACCESS_POINT)
         return true;
-    (void)spans_first(run, &count);
-    if (count < 2)
+    first = spans_first(run, &count);
+    spans_deal(run, first, count, &dealt);
+    if (dealt.count < 2)
         return true;
     if (!query_targets_count(run, ITEMS_MAX, &items, err))
         return false;
@@ -122,30 +151,14 @@ static void part_run(void *context, size_t number)
     part->done = query_rows_take(&part->run, parts->taking->taker, false, &ended, &part->err);
 }
 
-/* Parts have about as many spans each: where a part begins, and which part a span is in. */
-static size_t part_begin(size_t part, size_t count, size_t parts)
-{
-    return part * count / parts;
-}
-
-static size_t part_of(size_t span, size_t count, size_t parts)
-{
-    size_t part = 0;
-
-    while (part_begin(part + 1, count, parts) <= span)
-        part++;
-    return part;
-}
-
-static bool spans_admit(struct query_run_state *run, size_t first, size_t count, size_t parts,
+static bool spans_admit(struct query_run_state *run, size_t first, const struct dealt *dealt,
                         struct error *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!query_spans_admit(&run->spans, first + i, run->from.begun, err) ||
-            !query_spans_hand_over(&run->spans, first + i, (uint32_t)part_of(i, count, parts) + 1,
-                                   err))
-            return false;
-    }
+    for (size_t part = 0; part < dealt->count; part++)
+        for (size_t i = dealt->begins[part]; i < dealt->begins[part + 1]; i++)
+            if (!query_spans_admit(&run->spans, first + i, run->from.begun, err) ||
+                !query_spans_hand_over(&run->spans, first + i, (uint32_t)part + 1, err))
+                return false;
     return true;
 }
 
@@ -175,15 +188,16 @@ bool query_parallel_take(struct query_run_state *run, const struct query_taking 
     const struct query_executor *executor = run->request->executor;
     size_t count, first = spans_first(run, &count);
     struct parts parts = {.taking = taking};
+    struct dealt dealt;
     bool merged;
 
-    parts.count = MIN(MIN(count, executor->width), (size_t)PARTS_MAX);
-    if (!spans_admit(run, first, count, parts.count, err))
+    spans_deal(run, first, count, &dealt);
+    if (!spans_admit(run, first, &dealt, err))
         return false;
+    parts.count = dealt.count;
     parts.list = memory_alloc_zero(memory_array_size(parts.count, sizeof *parts.list));
     for (size_t i = 0; i < parts.count; i++) {
-        size_t from = first + part_begin(i, count, parts.count);
-        size_t to = first + part_begin(i + 1, count, parts.count);
+        size_t from = first + dealt.begins[i], to = first + dealt.begins[i + 1];
         struct partition_range range = {run->spans.list[from].span->min,
                                         run->spans.list[to - 1].span->max};
 

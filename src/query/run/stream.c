@@ -117,6 +117,10 @@ static bool point_next(const struct query_streaming *how, struct query_stream *s
     stream->arena = arena_new();
     stream->key = item_key(definition_names_of(view->scope.definition), stream->target->logical,
                            &how->access->ids[0], stream->arena);
+    /* of a key that is spread, one part has it */
+    if (slice_compare(stream->key, stream->range.min) < 0 ||
+        slice_compare(stream->key, stream->range.max) >= 0)
+        return true;
     if (!view_fetch(view, &stream->key, 1, stream->arena, &stream->item, err))
         return false;
     if (!stream->item.document.data)
@@ -470,6 +474,18 @@ bool query_stream_pass(const struct query_streaming *how, struct query_stream *s
     return true;
 }
 
+/* The routing key of the one logical partition: the range may begin behind it, in a part. */
+static bool logical_routing(const struct query_streaming *how, const struct query_target *target,
+                            struct slice *ret_routing, struct error *err)
+{
+    struct slice rest = target->logical;
+
+    if (!partition_route_skip(&how->spans->request->space->definition->key, &rest, err))
+        return false;
+    *ret_routing = slice_first(target->logical, target->logical.len - rest.len);
+    return true;
+}
+
 /* Where the cursor has to begin for the position. */
 static bool stream_seek(const struct query_streaming *how, struct query_stream *stream,
                         struct error *err)
@@ -496,8 +512,8 @@ static bool stream_seek(const struct query_streaming *how, struct query_stream *
                    : cursor_seek_behind(stream->cursor, buf_slice(&value), SLICE_NONE, 0, err);
     if (stream->tied)
         return value_seek(how, stream, buf_slice(&value), err);
-    if (how->ties)
-        routing = stream->target->range.min; /* of the one logical partition */
+    if (how->ties && !logical_routing(how, stream->target, &routing, err))
+        return false;
     /* the others of an intersection are opened behind it, and follow */
     return cursor_seek_behind(stream->cursor, buf_slice(&value), routing, number, err);
 }

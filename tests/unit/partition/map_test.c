@@ -368,6 +368,76 @@ static void a_stored_map_reads_back_whole(void **state UNUSED)
     assert_slice_equal(buf_slice(&second), buf_slice(&first));
 }
 
+/* Of which others have the same routing key, as long texts of one beginning may. */
+static void the_parts_of_a_spread_key_are_found(void **state UNUSED)
+{
+    struct partition_span spans[] = {
+        {.id = 1, .min = PARTITION_ROUTING_MIN, .max = SLICE("r")},
+        {.id = 2, .cut = PARTITION_CUT_ISOLATED, .min = SLICE("r"), .max = SLICE("rkf")},
+        {.id = 3, .cut = PARTITION_CUT_SPREAD, .min = SLICE("rkf"), .max = SLICE("rkq")},
+        {.id = 4, .cut = PARTITION_CUT_SPREAD, .min = SLICE("rkq"), .max = SLICE("r\xFF")},
+        {.id = 5,
+         .cut = PARTITION_CUT_ISOLATED,
+         .min = SLICE("r\xFF"),
+         .max = PARTITION_ROUTING_MAX},
+    };
+    static const struct {
+        const char *logical;
+        uint32_t first;
+        size_t count;
+    } cases[] = {{"ak", 1, 1}, {"rk", 2, 3}, {"ra", 2, 1}, {"rz", 4, 1}, {"sk", 5, 1}};
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL;
+    struct error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(spans); i++) {
+        spans[i].epoch = 1;
+        spans[i].share = 0.2;
+    }
+    assert_ok(partition_map_new(spans, ARRAY_LEN(spans), 1, &map, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t count;
+
+        assert_int_equal(partition_map_parts(map, slice_of_text(cases[i].logical), &count)->id,
+                         cases[i].first);
+        assert_int_equal(count, cases[i].count);
+    }
+}
+
+/* Versions before format 2 would take the items of a part for ones out of place. */
+static void a_map_with_a_spread_key_is_of_format_2_and_on_one_node(void **state UNUSED)
+{
+    struct partition_span spans[] = {
+        {.id = 2, .epoch = 1, .share = 0.5, .min = PARTITION_ROUTING_MIN, .max = SLICE("kb")},
+        {.id = 3,
+         .epoch = 1,
+         .share = 0.5,
+         .cut = PARTITION_CUT_SPREAD,
+         .min = SLICE("kb"),
+         .max = PARTITION_ROUTING_MAX},
+    };
+    CLEANUP(partition_map_unref) struct partition_map *map = NULL, *again = NULL, *none = NULL;
+    CLEANUP(buf_done) struct buf bytes;
+    struct document_value format;
+    struct error err;
+
+    buf_init(&bytes, BUF_DEFAULT_MAX);
+    assert_ok(partition_map_new(spans, 2, 1, &map, &err), &err);
+    assert_true(partition_map_is_spread(map));
+    assert_true(partition_map_is_part(map, partition_map_find(map, SLICE("ka"))));
+    assert_int_equal(partition_map_find(map, SLICE("kba"))->id, 3);
+    partition_map_append(map, &bytes);
+    assert_true(document_find(buf_slice(&bytes), SLICE("format"), &format));
+    assert_int_equal(format.int32, 2);
+    assert_ok(partition_map_read(buf_slice(&bytes), &again, &err), &err);
+    assert_true(partition_map_is_spread(again));
+    spans[1].node = 1;
+    assert_fails(partition_map_new(spans, 2, 1, &none, &err), &err, ERROR_RANGES_BROKEN);
+    spans[1].node = 0;
+    spans[1].cut = PARTITION_CUT_NEEDED;
+    spans[0].cut = PARTITION_CUT_SPREAD;
+    assert_fails(partition_map_new(spans, 2, 1, &none, &err), &err, ERROR_RANGES_BROKEN);
+}
+
 /* Format 1, as it lies on disks: a change of these bytes needs format 2. */
 static void stored_bytes_are_those_of_format_1(void **state UNUSED)
 {
@@ -440,7 +510,7 @@ static void a_map_of_a_newer_format_is_named_as_such(void **state UNUSED)
     struct partition_map *map;
     struct error err;
 
-    assert_fails(partition_map_read(document_of(arena, "{\"format\":2}"), &map, &err), &err,
+    assert_fails(partition_map_read(document_of(arena, "{\"format\":3}"), &map, &err), &err,
                  ERROR_STORE_VERSION);
     assert_fails(partition_map_read(document_of(arena, "{\"format\":0}"), &map, &err), &err,
                  ERROR_STORE_CORRUPT);
@@ -473,6 +543,8 @@ int main(void)
         cmocka_unit_test(every_key_is_in_exactly_one_span),
         cmocka_unit_test(a_million_keys_spread_within_5_percent),
         cmocka_unit_test(a_stored_map_reads_back_whole),
+        cmocka_unit_test(the_parts_of_a_spread_key_are_found),
+        cmocka_unit_test(a_map_with_a_spread_key_is_of_format_2_and_on_one_node),
         cmocka_unit_test(stored_bytes_are_those_of_format_1),
         cmocka_unit_test(a_damaged_map_is_refused_or_still_tiles),
         cmocka_unit_test(a_map_of_a_newer_format_is_named_as_such),

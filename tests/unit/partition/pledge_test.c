@@ -129,6 +129,28 @@ static void keys_are_kept_from_writers_until_they_are_let_go(void **state UNUSED
     pledges_done(&pledges);
 }
 
+/* As in the first part of a spread key, which has the sums of all. */
+static void a_part_with_sums_alone_is_kept_and_has_a_window(void **state UNUSED)
+{
+    struct commit_delta delta = {.key = SLICE("clk"), .amounts = {5, 1}};
+    struct commit_part parts[2] = {
+        {.partition = Q, .epoch = 1, .touched = &written, .touched_count = 1},
+        {.partition = P, .epoch = 1, .deltas = &delta, .delta_count = 1}};
+    struct commit_batch batch = {.parts = parts, .part_count = 2};
+    struct pledges pledges;
+
+    assert_true(pledge_bit(P) != pledge_bit(Q));
+    pledges_init(&pledges);
+    pledges_add(&pledges, pledge_new(id_of(1), 3, 1234, &batch, SLICE("writes")));
+    assert_false(meets(&pledges, P, SLICE("w"), true));
+    assert_false(pledges_leave(&pledges, P, 1));
+    pledges_decide(&pledges, id_of(1));
+    assert_true(pledges_windows(&pledges) == (pledge_bit(P) | pledge_bit(Q)));
+    pledges_remove(&pledges, id_of(1));
+    assert_true(pledges_windows(&pledges) == 0);
+    pledges_done(&pledges);
+}
+
 static void whoever_only_read_comes_before_what_is_not_decided(void **state UNUSED)
 {
     struct pledges pledges;
@@ -219,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_record_says_what_was_promised),
         cmocka_unit_test(a_damaged_record_is_refused),
         cmocka_unit_test(keys_are_kept_from_writers_until_they_are_let_go),
+        cmocka_unit_test(a_part_with_sums_alone_is_kept_and_has_a_window),
         cmocka_unit_test(whoever_only_read_comes_before_what_is_not_decided),
         cmocka_unit_test(readers_pass_when_the_windows_that_they_found_have_closed),
         cmocka_unit_test(who_has_read_waits_for_homes_alone),

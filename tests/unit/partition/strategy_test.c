@@ -323,6 +323,43 @@ static void a_range_is_cut_first_where_its_creator_said(void **state UNUSED)
     assert_slice_equal(points[0], SLICE("d"));
 }
 
+/* --- Bounds within keys ---------------------------------------------------------------------- */
+
+static void a_bound_within_a_key_tells_the_key(void **state UNUSED)
+{
+    static const enum partition_strategy_kind strategies[] = {
+        PARTITION_STRATEGY_HASH, PARTITION_STRATEGY_RANGE, PARTITION_STRATEGY_LOOKUP};
+    CLEANUP(arena_free) struct arena *arena = arena_new(), *scratch = arena_new();
+    struct random random;
+
+    random_seed(&random, 11);
+    for (size_t s = 0; s < ARRAY_LEN(strategies); s++) {
+        struct partition_definition definition = definition_of(arena, MULTI);
+
+        strategy_set(arena, strategies[s], &definition);
+        for (int round = 0; round < 2000; round++) {
+            struct partition_key key = key_random(&random, scratch, &definition);
+            CLEANUP(buf_done) struct buf bound;
+            struct slice logical, pk;
+            size_t routed, whole;
+            struct error err;
+
+            buf_init(&bound, BUF_DEFAULT_MAX);
+            partition_route(&definition, &key, &bound);
+            routed = bound.len;
+            partition_key_append(&key, &bound);
+            whole = bound.len;
+            BUF_APPEND(&bound, "i");
+            assert_true(partition_route_is_bound(&definition, buf_slice(&bound)));
+            assert_ok(partition_route_cut(&definition, buf_slice(&bound), &logical, &pk, &err),
+                      &err);
+            assert_slice_equal(logical, slice_first(buf_slice(&bound), whole));
+            assert_slice_equal(pk, slice_of(bound.data + routed, whole - routed));
+            arena_reset(scratch);
+        }
+    }
+}
+
 /* --- Lookup ---------------------------------------------------------------------------------- */
 
 static uint32_t shard_of(struct arena *arena, const struct partition_definition *definition,
@@ -508,6 +545,7 @@ int main(void)
         cmocka_unit_test(range_keeps_the_order_of_values),
         cmocka_unit_test(what_lies_between_two_values_is_in_the_range_between_them),
         cmocka_unit_test(a_range_is_cut_first_where_its_creator_said),
+        cmocka_unit_test(a_bound_within_a_key_tells_the_key),
         cmocka_unit_test(the_directory_says_the_shard_and_a_rule_says_the_others),
         cmocka_unit_test(keys_of_a_zone_are_in_its_shards_and_no_others_are),
         cmocka_unit_test(zones_that_cannot_be_are_refused_by_name),

@@ -19,6 +19,10 @@ static bool keys_check(struct gremlin_graph *graph, struct error *err)
 {
     const struct partition_definition *definition = &graph->space.definition->key;
 
+    if (partition_map_is_spread(graph->space.map))
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "a graph cannot have a key that is spread over several partitions: its "
+                         "vertices and edges are found by whole keys");
     if (definition->system_key)
         return true;
     if (definition->synthetic)

@@ -158,6 +158,7 @@ static const char *change_of(enum migration_kind kind)
     case MIGRATION_MOVE:
         return "moveChunk.from";
     case MIGRATION_MERGE:
+    case MIGRATION_GATHER:
         return "merge";
     case MIGRATION_REKEY:
         return "reshardCollection.end";
@@ -368,8 +369,14 @@ static bool chunk_rows(struct each *each, struct error *err)
         partition_map_spans(container_map(each->container), &count);
 
     for (size_t i = 0; i < count; i++)
-        if (!chunk_row(each, &spans[i], i, err))
-            return false;
+        if (spans[i].cut != PARTITION_CUT_SPREAD) { /* the parts of a key are one chunk */
+            struct partition_span whole = spans[i];
+
+            for (size_t j = i + 1; j < count && spans[j].cut == PARTITION_CUT_SPREAD; j++)
+                whole.max = spans[j].max;
+            if (!chunk_row(each, &whole, i, err))
+                return false;
+        }
     return true;
 }
 

@@ -7,6 +7,7 @@
  * which would say that there is nothing more. */
 #include "document/json.h"
 #include "front/date.h"
+#include "front/rest/item/change_parts.h"
 #include "front/rest/target/feed_target.h"
 
 #include "item/feed_read.h"
@@ -30,6 +31,7 @@ struct reading {
     size_t records_read;
     uint64_t position; /* that the request gave: */
     bool position_given;
+    struct rest_change_parts *parts; /* of a key that is or was spread; NULL: it is not */
 };
 
 static bool mode_find(const struct rest_call *call, enum feed_mode *ret_mode, struct error *err)
@@ -46,14 +48,18 @@ static bool mode_find(const struct rest_call *call, enum feed_mode *ret_mode, st
     return true;
 }
 
-/* A feed is read from one physical partition, for its position is one number. */
+/* A feed is read from one physical partition, for its position is one number; of a key that is
+ * spread, from one after the other. */
 static bool span_find(struct reading *r, struct error *err)
 {
     size_t count;
     const struct partition_span *spans =
         partition_map_overlap(r->items->space.map, r->target.range, &count);
 
-    if (count == 1) {
+    if (r->target.keyed &&
+        (count > 1 || rest_change_parts_is(rest_call_etag(r->call, REST_HEADER_IF_NONE_MATCH))))
+        r->parts = ARENA_NEW(r->call->arena, struct rest_change_parts);
+    if (count == 1 || r->parts) {
         r->span = spans;
         r->scope = item_space_span_scope(&r->items->space, spans);
         return true;
@@ -97,6 +103,26 @@ static bool position_find(struct reading *r, struct error *err)
     return feed_lsn_at(&r->scope, since_ms, lsn, err);
 }
 
+/* The same for each part of a key. */
+static bool parts_find(struct reading *r, struct error *err)
+{
+    const struct partition_map *map = r->items->space.map;
+    struct slice etag = rest_call_etag(r->call, REST_HEADER_IF_NONE_MATCH);
+
+    if (rest_change_parts_is(etag))
+        return rest_change_parts_read(etag, map, r->target.range, r->parts, err);
+    if (!rest_change_parts_begin(map, r->target.range, r->parts, err))
+        return false;
+    for (size_t i = 0; i < r->parts->count; i++) {
+        r->scope = item_space_span_scope(&r->items->space, r->parts->list[i].span);
+        r->request.after_lsn = 0;
+        if (!position_find(r, err))
+            return false;
+        r->parts->list[i].lsn = r->request.after_lsn;
+    }
+    return true;
+}
+
 /* --- Reading -----------------------------------------------------------------------------------
  */
 
@@ -125,6 +151,44 @@ static bool steps_read(struct reading *r, struct error *err)
             return true;
         r->request.after_lsn = r->page.lsn;
     }
+    return true;
+}
+
+static void range_set(struct reading *r, struct partition_range range)
+{
+    r->request.routing_min = r->request.routing_max = SLICE_NONE;
+    if (slice_compare(range.min, r->span->min) > 0)
+        r->request.routing_min = range.min;
+    if (slice_compare(range.max, r->span->max) < 0)
+        r->request.routing_max = range.max;
+}
+
+/* Of a key that is elsewhere for a time nothing was seen: who comes back goes on from there. */
+static bool stays(const struct reading *r)
+{
+    return promotion_list_keeps_place(container_promotions(r->items->container), r->span);
+}
+
+/* One part after the other, until one has something. */
+static bool parts_read(struct reading *r, struct error *err)
+{
+    size_t i = 0;
+    bool found = false;
+
+    while (!found && i < r->parts->count) {
+        struct rest_change_part *part = &r->parts->list[i++];
+
+        r->span = part->span;
+        r->scope = item_space_span_scope(&r->items->space, r->span);
+        r->request.after_lsn = part->lsn;
+        range_set(r, part->range);
+        if (!steps_read(r, err))
+            return false;
+        if (!stays(r))
+            part->lsn = r->page.lsn;
+        found = r->page.count || r->page.more;
+    }
+    rest_change_parts_rotate(r->parts, i);
     return true;
 }
 
@@ -251,20 +315,19 @@ static void lag_tell(const struct reading *r)
 
 static bool feed_answer(struct reading *r, struct error *err)
 {
-    char etag[24];
-    int len;
+    struct slice etag;
 
-    if (!steps_read(r, err) || !rest_call_grown(r->call, err))
+    if (!(r->parts ? parts_read(r, err) : steps_read(r, err)) || !rest_call_grown(r->call, err))
         return false;
-    /* Of a key that is elsewhere for a time nothing was seen: who comes back goes on from there. */
-    if (r->position_given &&
-        promotion_list_keeps_place(container_promotions(r->items->container), r->span))
+    if (r->position_given && stays(r))
         r->page.lsn = r->position;
-    len = snprintf(etag, sizeof etag, "\"%" PRIu64 "\"", r->page.lsn);
+    etag = r->parts ? arena_printf(r->call->arena, "\"%.*s\"",
+                                   SLICE_ARG(rest_change_parts_text(r->parts, r->call->arena)))
+                    : arena_printf(r->call->arena, "\"%" PRIu64 "\"", r->page.lsn);
     r->call->status = r->page.count || r->page.more ? 200 : 304;
     if (r->call->status == 200 && !page_show(r, err))
         return false;
-    rest_answer_etag(r->call, slice_of(etag, (size_t)len));
+    rest_answer_etag(r->call, etag);
     rest_items_headers(r->call, r->items, r->span->id, 0);
     rest_items_served(r->call, r->items, r->span, 1);
     lag_tell(r);
@@ -300,8 +363,8 @@ bool rest_items_changes(struct rest_call *call, struct error *err)
         !rest_feed_target(call, &items, &r.target, err) || !rest_feed_whole(&r.target, err) ||
         !rest_feed_admits(&items, &r.target, err) || !former_check(&r, err) ||
         !rest_feed_page_size(call, &r.request.changes_max, err) || !span_find(&r, err) ||
-        !position_find(&r, err) || !rest_items_metered(call, &r.metered, err) ||
-        !rest_feed_hold(call, err))
+        !(r.parts ? parts_find(&r, err) : position_find(&r, err)) ||
+        !rest_items_metered(call, &r.metered, err) || !rest_feed_hold(call, err))
         return false;
     /* Where to begin was found at the primary: positions are the same everywhere. One that is ahead
      * of a standby finds nothing there, and stays. */
@@ -309,10 +372,8 @@ bool rest_items_changes(struct rest_call *call, struct error *err)
     r.scope = item_space_span_scope(&items.space, r.span);
     r.request.logical = r.target.logical;
     r.request.records_max = RECORDS_PER_STEP;
-    if (!r.target.logical.data && slice_compare(r.target.range.min, r.span->min) > 0)
-        r.request.routing_min = r.target.range.min;
-    if (!r.target.logical.data && slice_compare(r.target.range.max, r.span->max) < 0)
-        r.request.routing_max = r.target.range.max;
+    if (!r.target.logical.data)
+        range_set(&r, r.target.range);
     request.partition = r.span->id;
     if (r.target.keyed)
         request.pk = metering_pk(&r.target.key, call->arena);

@@ -104,6 +104,7 @@ static bool spans_several(const struct rest_items *items, const struct sql_query
     if (count == 1)
         return false;
     sql_key_ranges(query, &items->space.definition->key, arena, &ranges, &count);
+    ranges = query_key_ranges_widen(ranges, count, map, arena);
     for (size_t i = 0; i < count; i++) {
         const struct partition_span *span = partition_map_find(map, ranges[i].min);
 
@@ -126,8 +127,9 @@ bool rest_merging_is_left(struct rest_call *call, const struct rest_items *items
     buf_init(&plan, BUF_DEFAULT_MAX);
     if (!features.data || is_narrowed(call) || !is_merged(query) ||
         !(sql_vectors_overflow(query) || spans_several(items, query, call->arena)) ||
-        !sql_gateway_plan(query, &items->space.definition->key, features, call->arena, &plan,
-                          &fault, &ignored))
+        !sql_gateway_plan(
+            query, &(struct sql_gateway_place){&items->space.definition->key, items->space.map},
+            features, call->arena, &plan, &fault, &ignored))
         return false;
     call->charge_cru = cost_metadata(COST_METADATA_READ);
     call->error_info = arena_copy(call->arena, buf_slice(&plan));

@@ -712,8 +712,9 @@ static bool plan_make(struct rest_call *call, const struct rest_items *items,
     if (query->order_by_rank)
         sql_bind_literally(
             query); /* libraries send the queries of such a plan without parameters */
-    return sql_gateway_plan(query, &items->space.definition->key, features, call->arena,
-                            &call->body, fault, err);
+    return sql_gateway_plan(
+        query, &(struct sql_gateway_place){&items->space.definition->key, items->space.map},
+        features, call->arena, &call->body, fault, err);
 }
 
 static bool plan_answer(struct rest_call *call, const struct rest_items *items,

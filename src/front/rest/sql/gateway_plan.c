@@ -326,7 +326,7 @@ static bool ranking_plan(const struct sql_query *query, const struct query_key_r
     return true;
 }
 
-bool sql_gateway_plan(const struct sql_query *query, const struct partition_definition *definition,
+bool sql_gateway_plan(const struct sql_query *query, const struct sql_gateway_place *place,
                       struct slice features, struct arena *arena, struct buf *json,
                       struct sql_error *ret_error, struct error *err)
 {
@@ -335,7 +335,9 @@ bool sql_gateway_plan(const struct sql_query *query, const struct partition_defi
     struct sql_gateway_plan plan;
     size_t count;
 
-    sql_key_ranges(query, definition, arena, &ranges, &count);
+    sql_key_ranges(query, place->definition, arena, &ranges, &count);
+    if (place->map)
+        ranges = query_key_ranges_widen(ranges, count, place->map, arena);
     if (query->order_by_rank)
         return ranking_plan(query, ranges, count, features, json, &report);
     if (!sql_gateway_rewrite(query, count == 1 && ranges[0].point, arena, &plan, &report) ||

@@ -11,7 +11,7 @@
 
 #include "front/rest/sql/ast.h"
 #include "front/rest/sql/error.h"
-#include "partition/definition.h"
+#include "partition/map.h"
 
 #define SQL_ORDER_FILTER "{documentdb-formattableorderbyquery-filter}"
 
@@ -35,10 +35,14 @@ struct sql_gateway_plan {
  * features is the header x-ms-cosmos-supported-query-features. ERROR_BAD_QUERY: it needs a feature
  * the client does not have, or composes aggregates with other expressions.
  * ERROR_QUERY_NOT_SUPPORTED: no client could merge it; the server has to run it as a whole. */
+struct sql_gateway_place { /* where the items are */
+    const struct partition_definition *definition;
+    const struct partition_map *map; /* NULL: no key is spread over several ranges */
+};
 NODISCARD bool sql_gateway_plan(const struct sql_query *query,
-                                const struct partition_definition *definition,
-                                struct slice features, struct arena *arena, struct buf *json,
-                                struct sql_error *ret_error, struct error *err);
+                                const struct sql_gateway_place *place, struct slice features,
+                                struct arena *arena, struct buf *json, struct sql_error *ret_error,
+                                struct error *err);
 
 /* The same without ranges and features, for whoever wants to look at the plan itself. pinned: the
  * filter allows one logical partition only. */

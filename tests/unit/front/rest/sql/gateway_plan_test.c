@@ -21,8 +21,8 @@ static bool plan(struct arena *arena, const char *text, const char *features,
     buf_init(&json, BUF_DEFAULT_MAX);
     if (!partition_definition_read(document_of(arena, "{\"paths\":[\"/key\"],\"version\":2}"),
                                    arena, &definition, err) ||
-        !sql_gateway_plan(query, &definition, slice_of_text(features), arena, &json, ret_error,
-                          err))
+        !sql_gateway_plan(query, &(struct sql_gateway_place){.definition = &definition},
+                          slice_of_text(features), arena, &json, ret_error, err))
         return false;
     *ret_json = arena_copy(arena, buf_slice(&json));
     return true;
