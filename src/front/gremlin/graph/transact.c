@@ -90,7 +90,7 @@ bool gremlin_part_of(struct gremlin_graph *graph, uint32_t node, struct gremlin_
                      struct error *err)
 {
     struct gremlin_part *part = graph->parts;
-    struct transaction *transaction;
+    struct transaction *transaction = NULL;
     struct item_scope scope;
 
     while (part && part->node != node)
