@@ -47,6 +47,17 @@ static bool span_find(const struct container *container, uint32_t partition,
                      SLICE_ARG(container_info(container)->id), partition);
 }
 
+/* Whatever cuts between keys has nothing to cut in a part of one. */
+static bool whole_keys_check(const struct container *container, const struct partition_span *span,
+                             const char *what, struct error *err)
+{
+    return !partition_map_is_part(container_map(container), span) ||
+           error_set(err, ERROR_NOT_SUPPORTED,
+                     "partition %u is a part of a key that is spread, and cannot be %s: gather the "
+                     "key first",
+                     span->id, what);
+}
+
 static bool split(struct migrator *migrator, const struct container *container, uint32_t partition,
                   size_t pieces, const double *weights, struct migration **ret_plan,
                   struct error *err)
@@ -69,7 +80,7 @@ static bool split(struct migrator *migrator, const struct container *container, 
         return error_set(err, ERROR_BAD_REQUEST, "a split makes 2 to %d partitions",
                          MIGRATION_TARGETS_MAX);
     if (!catalogue_container_reopen(migrator->catalogue, container, &now, err) ||
-        !span_find(now, partition, &span, err) ||
+        !span_find(now, partition, &span, err) || !whole_keys_check(now, span, "split", err) ||
         !split_points_by_bytes(now, span, pieces, arena, points, &count, err))
         return false;
     if (count + 1 < pieces)
@@ -232,6 +243,8 @@ static bool isolate(struct migrator *migrator, const struct container *container
         return false;
     range = partition_route_range(&definition_fields(container_definition(now))->key, key, arena);
     span = partition_map_overlap(container_map(now), range, &spans);
+    if (!whole_keys_check(now, span, "isolated", err))
+        return false;
     if (spans != 1)
         return error_set(err, ERROR_BAD_REQUEST, "the key is in %zu partitions", spans);
     if (slice_compare(range.min, span->min) > 0) {
