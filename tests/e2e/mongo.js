@@ -55,7 +55,9 @@ export class Wire {
     const wire = new Wire();
     wire.socket = connect(portOf(server), '127.0.0.1');
     wire.bytes = Buffer.alloc(0);
-    wire.closed = once(wire.socket, 'close');
+    // `once` would throw where a server that is killed resets the connection, which is a way of closing it
+    wire.happens = (event) => new Promise((resolve) => wire.socket.once(event, resolve));
+    wire.closed = wire.happens('close');
     wire.socket.on('data', (part) => (wire.bytes = Buffer.concat([wire.bytes, part])));
     wire.socket.on('error', () => {});
     wire.socket.setMaxListeners(0); // of every reply that is waited for
@@ -74,7 +76,7 @@ export class Wire {
     const whole = () => this.bytes.length >= 16 && this.bytes.length >= this.bytes.readInt32LE(0);
     while (!whole()) {
       if (this.socket.closed || this.socket.readableEnded) return undefined;
-      await Promise.race([once(this.socket, 'data'), once(this.socket, 'end'), this.closed]);
+      await Promise.race([this.happens('data'), this.happens('end'), this.closed]);
     }
     const length = this.bytes.readInt32LE(0);
     const bytes = this.bytes.subarray(0, length);
