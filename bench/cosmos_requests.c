@@ -1,8 +1,8 @@
 /* The generator shares the machine with what it measures, so a request is mostly bytes made in
  * advance: a head, in which date, id and partition key are written over, and for creates the rest
  * of the request with its document. Only the signature is computed, whenever what it signs has
- * changed: for every read, whose path names the item, and once a second for creates, which sign
- * nothing of the item. It ends the head, since its length varies. */
+ * changed: whenever the path names the item, and once a second for creates, which sign nothing of
+ * it. It ends the head, since its length varies. */
 #include "cosmos_requests.h"
 
 #include "base/clock.h"
@@ -29,9 +29,12 @@ static_assert(sizeof DATE_BLANK - 1 == CLOCK_HTTP_DATE_LEN, "room for a date");
 
 static const char id_begin[] = "{\"id\":\"", tenant_begin[] = "\",\"tenant\":\"";
 /* Properties whose values differ from item to item if that is asked for. */
-static const char *const varied_begin[] = {"\"name\":\"",  "\"street\":\"", "\"city\":\"",
-                                           "\"mail\":\"",  "\"phone\":\"",  "\"company\":\"",
+static const char *const varied_begin[] = {"\"name\":\"",  "\"street\":\"",
+                                           "\"city\":\"",  "\"mail\":\"",
+                                           "\"phone\":\"", "\"" COSMOS_CHANGED_NAME "\":\"",
                                            "\"tags\":[\"", "\"notes\":\""};
+
+enum { VARIED_CHANGED = 5 };
 static const char *const container_names[] = {"items", "keyed"};
 static const char *const container_policies[] = {
     "", ",\"indexingPolicy\":{\"indexingMode\":\"none\",\"automatic\":false}"};
@@ -57,7 +60,7 @@ struct template
 struct cosmos_requests {
     uint8_t secret[SECRET_MAX];
     size_t secret_len;
-    struct head reads[COSMOS_CONTAINERS], creates[COSMOS_CONTAINERS], bulk;
+    struct head heads[COSMOS_VERBS][COSMOS_CONTAINERS], bulk;
     bool distinct;
     char id[ID_LEN + 1], tenant[TENANT_LEN + 1];
     struct template templates[COSMOS_TEMPLATES];
@@ -97,8 +100,9 @@ static void head_init(struct head *head, const char *verb, const char *path, con
         BUF_APPEND(&head->bytes, "x-ms-documentdb-partitionkey: [\"" TENANT_BLANK "\"]\r\n");
     BUF_APPEND(&head->bytes, "Authorization: type%3Dmaster%26ver%3D1.0%26sig%3D");
     buf_init(&head->signed_text, BUF_DEFAULT_MAX);
-    buf_printf(&head->signed_text, "%s\n%s\n%s\n" DATE_BLANK "\n\n",
-               verb[0] == 'G' ? "get" : "post", type, link);
+    for (const char *c = bulk ? "POST" : verb; *c; c++)
+        buf_append_byte(&head->signed_text, (uint8_t)(*c | 0x20));
+    buf_printf(&head->signed_text, "\n%s\n%s\n" DATE_BLANK "\n\n", type, link);
     head->date = blank_find(&head->bytes, DATE_BLANK);
     head->signed_date = blank_find(&head->signed_text, DATE_BLANK);
     head->tenant = items ? blank_find(&head->bytes, TENANT_BLANK) : NULL;
@@ -231,9 +235,11 @@ struct cosmos_requests *cosmos_requests_new(const char *key)
 
         snprintf(link, sizeof link, "dbs/bench/colls/%s", container_names[i]);
         snprintf(path, sizeof path, "/%s/docs", link);
-        head_init(&requests->creates[i], "POST", path, "docs", link);
+        head_init(&requests->heads[COSMOS_CREATE][i], "POST", path, "docs", link);
         snprintf(path, sizeof path, "/%s/docs/" ID_BLANK, link);
-        head_init(&requests->reads[i], "GET", path, "docs", path + 1);
+        head_init(&requests->heads[COSMOS_READ][i], "GET", path, "docs", path + 1);
+        head_init(&requests->heads[COSMOS_REPLACE][i], "PUT", path, "docs", path + 1);
+        head_init(&requests->heads[COSMOS_PATCH][i], "PATCH", path, "docs", path + 1);
     }
     head_init(&requests->bulk, "BULK", "/dbs/bench/colls/items/docs", "docs",
               "dbs/bench/colls/items");
@@ -244,10 +250,9 @@ void cosmos_requests_free(struct cosmos_requests *requests)
 {
     for (size_t i = 0; i < COSMOS_TEMPLATES; i++)
         buf_done(&requests->templates[i].bytes);
-    for (size_t i = 0; i < COSMOS_CONTAINERS; i++) {
-        head_done(&requests->reads[i]);
-        head_done(&requests->creates[i]);
-    }
+    for (size_t verb = 0; verb < COSMOS_VERBS; verb++)
+        for (size_t i = 0; i < COSMOS_CONTAINERS; i++)
+            head_done(&requests->heads[verb][i]);
     head_done(&requests->bulk);
     memory_free(requests);
 }
@@ -322,14 +327,60 @@ struct cosmos_item cosmos_item_parts(struct cosmos_requests *requests, uint64_t 
                                 slice_of(json, template->bytes.len - template->json - 1)};
 }
 
+struct cosmos_item cosmos_item_changed(struct cosmos_requests *requests, uint64_t n,
+                                       uint64_t change)
+{
+    struct template *template = &requests->templates[n % COSMOS_TEMPLATES];
+
+    digits_print((char *)template->bytes.data + template->varied[VARIED_CHANGED], 8, change);
+    return cosmos_item_parts(requests, n);
+}
+
+void cosmos_change_json(uint64_t change, char ret_json[COSMOS_CHANGE_SIZE])
+{
+    snprintf(ret_json, COSMOS_CHANGE_SIZE, "\"%08llu\"", (unsigned long long)change % 100000000);
+}
+
+/* The item as it is in its template. */
+static void item_append(struct cosmos_requests *requests, struct head *head, uint64_t n,
+                        const struct cosmos_item *item, struct buf *out)
+{
+    const struct buf *rest = &requests->templates[n % COSMOS_TEMPLATES].bytes;
+
+    head_append(requests, head, item, out);
+    buf_append(out, rest->data, rest->len - 1); /* without its NUL */
+}
+
 void cosmos_item_create(struct cosmos_requests *requests, enum cosmos_container container,
                         uint64_t n, struct buf *out)
 {
     const struct cosmos_item item = cosmos_item_parts(requests, n);
-    const struct buf *rest = &requests->templates[n % COSMOS_TEMPLATES].bytes;
 
-    head_append(requests, &requests->creates[container], &item, out);
-    buf_append(out, rest->data, rest->len - 1); /* without its NUL */
+    item_append(requests, &requests->heads[COSMOS_CREATE][container], n, &item, out);
+}
+
+void cosmos_item_replace(struct cosmos_requests *requests, enum cosmos_container container,
+                         uint64_t n, uint64_t change, struct buf *out)
+{
+    const struct cosmos_item item = cosmos_item_changed(requests, n, change);
+
+    item_append(requests, &requests->heads[COSMOS_REPLACE][container], n, &item, out);
+}
+
+void cosmos_item_patch(struct cosmos_requests *requests, enum cosmos_container container,
+                       uint64_t n, uint64_t change, struct buf *out)
+{
+    const struct cosmos_item item = cosmos_item_parts(requests, n);
+    char value[COSMOS_CHANGE_SIZE], body[128];
+
+    cosmos_change_json(change, value);
+    snprintf(body, sizeof body,
+             "{\"operations\":[{\"op\":\"set\",\"path\":\"/" COSMOS_CHANGED_NAME
+             "\",\"value\":%s}]}",
+             value);
+    head_append(requests, &requests->heads[COSMOS_PATCH][container], &item, out);
+    BUF_APPEND(out, "Content-Type: application/json_patch+json\r\n");
+    text_append(slice_of_text(body), out);
 }
 
 void cosmos_items_create(struct cosmos_requests *requests, uint64_t first, size_t count,
@@ -358,7 +409,7 @@ void cosmos_item_read(struct cosmos_requests *requests, enum cosmos_container co
 {
     const struct cosmos_item item = cosmos_item_parts(requests, n);
 
-    head_append(requests, &requests->reads[container], &item, out);
+    head_append(requests, &requests->heads[COSMOS_READ][container], &item, out);
     BUF_APPEND(out, "\r\n");
 }
 
@@ -371,7 +422,7 @@ void cosmos_item_query(struct cosmos_requests *requests, uint64_t n, struct buf 
              "{\"query\":\"SELECT * FROM c WHERE c.id = @id\",\"parameters\":"
              "[{\"name\":\"@id\",\"value\":\"%s\"}]}",
              item.id);
-    head_append(requests, &requests->creates[COSMOS_INDEXED], &item, out);
+    head_append(requests, &requests->heads[COSMOS_CREATE][COSMOS_INDEXED], &item, out);
     BUF_APPEND(out, "x-ms-documentdb-isquery: True\r\nContent-Type: application/query+json\r\n");
     text_append(slice_of_text(body), out);
 }

@@ -15,6 +15,10 @@ enum cosmos_container {
     COSMOS_CONTAINERS,
 };
 
+/* What is done with one item. A replace and a patch change one value of it, which is indexed where
+ * anything is. */
+enum cosmos_verb { COSMOS_READ, COSMOS_CREATE, COSMOS_REPLACE, COSMOS_PATCH, COSMOS_VERBS };
+
 struct cosmos_requests; /* opaque, owned */
 
 /* key is base64, as connection strings have it. */
@@ -33,6 +37,11 @@ void cosmos_item_create(struct cosmos_requests *requests, enum cosmos_container 
                         uint64_t n, struct buf *out);
 void cosmos_item_read(struct cosmos_requests *requests, enum cosmos_container container, uint64_t n,
                       struct buf *out);
+/* change is a number that no change before had. */
+void cosmos_item_replace(struct cosmos_requests *requests, enum cosmos_container container,
+                         uint64_t n, uint64_t change, struct buf *out);
+void cosmos_item_patch(struct cosmos_requests *requests, enum cosmos_container container,
+                       uint64_t n, uint64_t change, struct buf *out);
 /* Items first to first + count - 1 of the indexed container in one bulk request, each alone. */
 void cosmos_items_create(struct cosmos_requests *requests, uint64_t first, size_t count,
                          struct buf *out);
@@ -47,3 +56,10 @@ struct cosmos_item {
 };
 
 struct cosmos_item cosmos_item_parts(struct cosmos_requests *requests, uint64_t n);
+
+/* The same with one value that the change has, which is a JSON string. */
+struct cosmos_item cosmos_item_changed(struct cosmos_requests *requests, uint64_t n,
+                                       uint64_t change);
+#define COSMOS_CHANGED_NAME "company"
+enum { COSMOS_CHANGE_SIZE = 16 };
+void cosmos_change_json(uint64_t change, char ret_json[COSMOS_CHANGE_SIZE]);

@@ -95,6 +95,16 @@ def quiet_wait(process):
             return
 
 
+def budget_mb(settings):
+    """What caches and write buffers may take: a quarter of the machine unless it is set, in bytes or with K, M or G."""
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        if name == "engine.budget_bytes" and value != "0":
+            factor = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(value[-1].upper(), 1)
+            return int(value.rstrip("KMGkmg")) * factor / (1 << 20)
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 4 / (1 << 20)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
@@ -128,6 +138,10 @@ def main():
             one, other = (args.items / median[name]["all"] for name in (way, "postgresql"))
             print(f"{args.items} items of 1 KB, every path indexed, {way}, per second until quiet, vs "
                   f"PostgreSQL with GIN: {one:.0f} / {other:.0f} = {one / other:.2f} (goal: 1)")
+    if "bulk" in median:
+        resident, budget = median["bulk"]["resident"], budget_mb(args.set)
+        print(f"largest resident set while {args.items} items are put in through bulk, MB, vs "
+              f"engine.budget_bytes: {resident:.0f} / {budget:.0f} = {resident / budget:.2f} (goal: at most 1)")
     if "bulk" in median and "postgresql" in median:
         one, other = (args.items / median[name]["cpu"] for name in ("bulk", "postgresql"))
         print(f"{args.items} items of 1 KB, every path indexed, bulk, per CPU second, vs PostgreSQL with "

@@ -9,15 +9,29 @@
 
 /* By container. */
 static const char *const tables[] = {"items", "keyed"};
-static const char *const reads[] = {"read_items", "read_keyed"};
-static const char *const creates[] = {"create_items", "create_keyed"};
+static const char *const statements[COSMOS_VERBS][COSMOS_CONTAINERS] = {
+    [COSMOS_READ] = {"read_items", "read_keyed"},
+    [COSMOS_CREATE] = {"create_items", "create_keyed"},
+    [COSMOS_REPLACE] = {"replace_items", "replace_keyed"},
+    [COSMOS_PATCH] = {"patch_items", "patch_keyed"},
+};
+/* Before the name of the table and behind it. */
+static const char *const statement_texts[COSMOS_VERBS][2] = {
+    [COSMOS_READ] = {"SELECT doc FROM", "WHERE pk=$1 AND id=$2"},
+    [COSMOS_CREATE] = {"INSERT INTO", "(pk, id, doc) VALUES ($1, $2, $3)"},
+    [COSMOS_REPLACE] = {"UPDATE", "SET doc=$3 WHERE pk=$1 AND id=$2"},
+    [COSMOS_PATCH] = {"UPDATE", "SET doc=jsonb_set(doc, '{" COSMOS_CHANGED_NAME
+                                "}', $3) WHERE pk=$1 AND id=$2"},
+};
 
 struct pg_client {
     struct postgres *server;
     char url[256];
     struct cosmos_requests *requests;
     enum cosmos_container container; /* what the connections are asked now */
-    bool writes, fills;
+    enum cosmos_verb verb;
+    bool fills;
+    uint64_t changes;
     uint64_t (*next)(void *context);
     void *context;
     PGconn *connections[LOAD_CONNECTIONS_MAX]; /* NULL: not made yet */
@@ -83,13 +97,13 @@ static void statement_prepare(PGconn *connection, const char *name, const char *
 
 static void statements_prepare(PGconn *connection, enum cosmos_container container)
 {
-    char sql[128];
+    for (size_t verb = 0; verb < COSMOS_VERBS; verb++) {
+        char sql[160];
 
-    snprintf(sql, sizeof sql, "SELECT doc FROM %s WHERE pk=$1 AND id=$2", tables[container]);
-    statement_prepare(connection, reads[container], sql);
-    snprintf(sql, sizeof sql, "INSERT INTO %s (pk, id, doc) VALUES ($1, $2, $3)",
-             tables[container]);
-    statement_prepare(connection, creates[container], sql);
+        snprintf(sql, sizeof sql, "%s %s %s", statement_texts[verb][0], tables[container],
+                 statement_texts[verb][1]);
+        statement_prepare(connection, statements[verb][container], sql);
+    }
 }
 
 static void fill_prepare(PGconn *connection)
@@ -122,13 +136,19 @@ static int connection_open(void *context, size_t index)
 
 static void row_send(struct pg_client *pg, size_t index)
 {
-    const struct cosmos_item item = cosmos_item_parts(pg->requests, pg->next(pg->context));
-    const char *const values[] = {item.tenant, item.id, (const char *)item.json.data};
+    uint64_t n = pg->next(pg->context), change = ++pg->changes;
+    const struct cosmos_item item = pg->verb == COSMOS_REPLACE
+                                        ? cosmos_item_changed(pg->requests, n, change)
+                                        : cosmos_item_parts(pg->requests, n);
+    const char *values[] = {item.tenant, item.id, (const char *)item.json.data};
+    char changed[COSMOS_CHANGE_SIZE];
 
-    const char *statement = (pg->writes ? creates : reads)[pg->container];
-
-    if (PQsendQueryPrepared(pg->connections[index], statement, pg->writes ? 3 : 2, values, NULL,
-                            NULL, 0) != 1)
+    if (pg->verb == COSMOS_PATCH) {
+        cosmos_change_json(change, changed);
+        values[2] = changed;
+    }
+    if (PQsendQueryPrepared(pg->connections[index], statements[pg->verb][pg->container],
+                            pg->verb == COSMOS_READ ? 2 : 3, values, NULL, NULL, 0) != 1)
         load_fail("PostgreSQL: %s", PQerrorMessage(pg->connections[index]));
 }
 
@@ -175,9 +195,10 @@ static bool answer_receive(void *context, size_t index)
     if (PQisBusy(connection))
         return false;
     result = PQgetResult(connection);
-    if (!pg->writes && PQntuples(result) != 1)
-        load_fail("PostgreSQL does not find an item");
-    result_check(connection, result, pg->writes ? PGRES_COMMAND_OK : PGRES_TUPLES_OK);
+    if (pg->verb == COSMOS_READ ? PQntuples(result) != 1
+                                : !pg->fills && strcmp(PQcmdTuples(result), "1") != 0)
+        load_fail("PostgreSQL does not find an item: %s", PQerrorMessage(connection));
+    result_check(connection, result, pg->verb == COSMOS_READ ? PGRES_TUPLES_OK : PGRES_COMMAND_OK);
     /* the end of the answer comes in the same packet, so that this does not wait */
     while ((result = PQgetResult(connection)))
         PQclear(result);
@@ -189,10 +210,11 @@ static void connection_keep(void *context UNUSED, size_t index UNUSED)
 }
 
 struct load_client pg_client_load(struct pg_client *pg, enum cosmos_container container,
-                                  bool writes, uint64_t (*next)(void *context), void *context)
+                                  enum cosmos_verb verb, uint64_t (*next)(void *context),
+                                  void *context)
 {
     pg->container = container;
-    pg->writes = writes;
+    pg->verb = verb;
     pg->fills = false;
     pg->next = next;
     pg->context = context;
@@ -202,7 +224,7 @@ struct load_client pg_client_load(struct pg_client *pg, enum cosmos_container co
 struct load_client pg_client_fill(struct pg_client *pg, uint64_t (*next)(void *context),
                                   void *context)
 {
-    struct load_client client = pg_client_load(pg, COSMOS_INDEXED, true, next, context);
+    struct load_client client = pg_client_load(pg, COSMOS_INDEXED, COSMOS_CREATE, next, context);
 
     pg->fills = true;
     return client;

@@ -21,9 +21,10 @@ void pg_client_free(struct pg_client *pg);
 pid_t pg_client_server(const struct pg_client *pg);
 
 /* For load_run. next gives the number of the item an operation is for. Connections are made once
- * and stay. */
+ * and stay. A replace sets the whole document, a patch one value of it (jsonb_set). */
 struct load_client pg_client_load(struct pg_client *pg, enum cosmos_container container,
-                                  bool writes, uint64_t (*next)(void *context), void *context);
+                                  enum cosmos_verb verb, uint64_t (*next)(void *context),
+                                  void *context);
 
 /* The same for statements that insert many rows into the indexed table. next gives the number of
  * the first. */

@@ -10,6 +10,7 @@
 
 enum {
     PAUSE_MS = 5,     /* between rounds while there are commits */
+    NONE_MS = 1000,   /* the same while there are no views: who makes one wakes us */
     IDLE_MS = 15000,  /* without any */
     LOOK_MS = 1000,   /* for views that came or went */
     WRITE_MS = 1000,  /* between two notes of how far a view is */
@@ -409,7 +410,8 @@ static void views_main(void *context)
     while (!must_stop(views)) {
         struct error err;
 
-        if (!more && !sleeper_sleep(&views->sleeper, PAUSE_MS, views->soon_ms))
+        if (!more &&
+            !sleeper_sleep(&views->sleeper, views->list ? PAUSE_MS : NONE_MS, views->soon_ms))
             break;
         sleeper_listen(&views->sleeper);
         if (!rest_views_round(views, &more, &err))
