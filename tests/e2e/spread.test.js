@@ -548,3 +548,67 @@ test('a table with a spread partition, and a graph that is refused', async (t) =
   assert.deepEqual((await traversals.submit('g.V().count()')).toArray(), [10]);
   await verified(server);
 });
+
+test('a sum over all parts is of one moment, whatever is written meanwhile', async (t) => {
+  const { server, container } = await started(t, ['--set', 'partition.ru_max=1000000'], { throughput: 400000 });
+  const items = Array.from({ length: 2400 }, (_, n) => ({ id: `i${String(n).padStart(4, '0')}`, pk: 'hot', n: 100 }));
+  const create = (resourceBody) => ({ operationType: 'Create', resourceBody });
+  for (let at = 0; at < items.length; at += 100) await container.items.batch(items.slice(at, at + 100).map(create), 'hot');
+  await done(server, 'spread', { partitionKey: ['hot'], parts: 4 });
+  let stopping = false;
+  // What one item gives another one of another part gets, in one batch.
+  const giver = (async () => {
+    for (let round = 0; !stopping; round++) {
+      const [from, to] = [items[(round * 7) % 1200], items[1200 + ((round * 11) % 1200)]];
+      const { result } = await container.items.batch([[from, -1], [to, 1]].map(([{ id }, value]) => (
+        { operationType: 'Patch', id, resourceBody: { operations: [{ op: 'incr', path: '/n', value }] } })), 'hot');
+      for (const { statusCode } of result) assert.equal(statusCode, 200);
+    }
+  })();
+  t.after(() => { stopping = true; return giver; });
+  const sum = async (query) => (await container.items.query(query, { partitionKey: 'hot' }).fetchAll()).resources[0];
+  for (let round = 0; round < 40; round++) {
+    assert.equal(await sum('SELECT VALUE SUM(c.n) FROM c'), 240_000);
+    assert.equal(await sum('SELECT VALUE SUM(c.n) FROM c WHERE c.n >= 0 OR c.n < 0'), 240_000);
+  }
+  stopping = true;
+  await giver;
+  await verified(server);
+});
+
+test('bounds within a key are given back by whoever was told them, of containers by hash, range and lookup', async (t) => {
+  for (const definition of [{}, { orrery: { strategy: 'range' } }, { orrery: { strategy: { kind: 'lookup', shards: 4, default: 'hash' } } }]) {
+    const { server, container } = await started(t, [], definition);
+    for (const item of [...many(30, 'hot'), ...many(5, 'a'), ...many(5, 'z')]) await container.items.create(item);
+    await done(server, 'spread', { partitionKey: ['hot'], parts: 3 });
+    const { json: { PartitionKeyRanges: ranges } } = await signed(server, 'GET', '/dbs/d/colls/c/pkranges');
+    assert.ok(ranges.length >= 3, JSON.stringify(ranges));
+    const seen = [];
+    for (const { minInclusive, maxExclusive } of ranges) {
+      const answer = await signed(server, 'GET', '/dbs/d/colls/c/docs', { headers: {
+        'x-ms-start-epk': minInclusive, 'x-ms-end-epk': maxExclusive, 'x-ms-read-key-type': 'EffectivePartitionKeyRange' } });
+      assert.equal(answer.status, 200, `${JSON.stringify(definition)} ${answer.text}`);
+      seen.push(...answer.json.Documents.map(({ pk, id }) => pk + id));
+    }
+    assert.equal(seen.length, 40);
+    assert.equal(new Set(seen).size, 40);
+    await server.stop();
+  }
+});
+
+test('a node with parts of a key says that they keep it from being drained', async (t) => {
+  const directory = scratch(t);
+  const { server, container } = await started(t, ['--node', `one=rocksdb:${join(directory, 'one')}`, '--node', `two=rocksdb:${join(directory, 'two')}`]);
+  await fill(container);
+  const [{ node }] = await done(server, 'spread', { partitionKey: ['hot'], parts: 2 });
+  const command = (...args) => orrery([...args, '--endpoint', server.url, '--dev']);
+  const drain = command('node', 'drain', node); // waits
+  const problems = async () => (await signed(server, 'GET', '/_orrery/rebalance')).json.problems.map(({ problem }) => problem);
+  await server.until(async () => (await problems()).some((problem) => /part of a key that is spread/.test(problem)));
+  await server.until(async () => (await settled(server)).filter((one) => one.node === node).length === 2); // all others have gone
+  await done(server, 'gather', { partitionKey: ['hot'] });
+  await server.until(async () => (await settled(server)).every((one) => one.node !== node));
+  assert.equal((await drain).code, 0);
+  assert.deepEqual(await problems(), []);
+  await verified(server);
+});
