@@ -31,7 +31,7 @@ static bool hit_look(struct looking *looking, const struct item_scope *scope,
         return false;
     if (!slice_equal(parts.id, looking->id_bytes))
         return true; /* ids that are alike as far as the index keeps them */
-    if (!item_scan_fetch(scope, &hit->key, 1, looking->arena, &item, err))
+    if (!item_scan_fetch(scope, NULL, &hit->key, 1, looking->arena, &item, err))
         return false;
     if (!item.document.data || !partition_former_fits(definition->formerly, item.document,
                                                       looking->former, looking->arena))

@@ -100,7 +100,7 @@ static bool hit_take(struct looking *looking, const struct item_scope *scope,
         return false;
     if (!partition_key_closes(definition, &key, looking->wanted))
         return true;
-    if (!item_scan_fetch(scope, &hit->key, 1, looking->arena, &item, err))
+    if (!item_scan_fetch(scope, NULL, &hit->key, 1, looking->arena, &item, err))
         return false;
     if (item.document.data && looking->count < FOUND_MAX)
         looking->found[looking->count++] = key;

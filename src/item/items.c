@@ -162,7 +162,7 @@ bool items_read_number(const struct item_space *space, uint64_t number, struct a
             return false;
         if (value.found != ENGINE_FOUND)
             continue;
-        if (!item_scan_fetch(&scope, &value.bytes, 1, arena, &item, err))
+        if (!item_scan_fetch(&scope, NULL, &value.bytes, 1, arena, &item, err))
             return false;
         if (!item.document.data || item.header.number != number)
             break;
@@ -188,8 +188,9 @@ static int wanted_compare(const void *left, const void *right)
     return slice_compare(a->key, b->key);
 }
 
-static bool wanted_fetch(const struct item_space *space, const struct wanted *wanted, size_t count,
-                         struct arena *arena, struct item *ret_items, struct error *err)
+static bool wanted_fetch(const struct item_space *space, struct engine_snapshot *snapshot,
+                         const struct wanted *wanted, size_t count, struct arena *arena,
+                         struct item *ret_items, struct error *err)
 {
     struct item_scope scope = item_space_span_scope(space, wanted->span);
     struct slice *keys = ARENA_ARRAY(arena, struct slice, count);
@@ -197,16 +198,34 @@ static bool wanted_fetch(const struct item_space *space, const struct wanted *wa
 
     for (size_t i = 0; i < count; i++)
         keys[i] = wanted[i].key;
-    if (!item_scan_fetch(&scope, keys, count, arena, items, err))
+    if (!item_scan_fetch(&scope, snapshot, keys, count, arena, items, err))
         return false;
     for (size_t i = 0; i < count; i++)
         ret_items[wanted[i].place] = items[i];
     return true;
 }
 
+/* Of a container with a spread key: the parts of it, which are on one node, are of one moment. */
+static bool wanted_snapshot(const struct item_space *space, const struct wanted *first,
+                            const struct wanted *wanted, size_t count,
+                            struct engine_snapshot **snapshot, struct error *err)
+{
+    struct item_scope scope = item_space_span_scope(space, first->span);
+    uint64_t partitions = 0;
+
+    if (*snapshot && first[-1].span->node == first->span->node)
+        return true;
+    engine_snapshot_free(TAKE(*snapshot));
+    for (size_t i = 0; i < count; i++)
+        if (wanted[i].span->node == first->span->node)
+            partitions |= pledge_bit(wanted[i].span->id);
+    return item_scope_snapshot_of(&scope, partitions, snapshot, err);
+}
+
 bool items_read_many(const struct item_space *space, const struct items_reference *references,
                      size_t count, struct arena *arena, struct item *ret_items, struct error *err)
 {
+    CLEANUP(engine_snapshot_free) struct engine_snapshot *snapshot = NULL;
     struct wanted *wanted = ARENA_ARRAY(arena, struct wanted, count);
 
     for (size_t i = 0; i < count; i++) {
@@ -223,7 +242,10 @@ bool items_read_many(const struct item_space *space, const struct items_referenc
     for (size_t begin = 0, end; begin < count; begin = end) {
         for (end = begin + 1; end < count && wanted[end].span == wanted[begin].span;)
             end++;
-        if (!wanted_fetch(space, &wanted[begin], end - begin, arena, ret_items, err))
+        if (partition_map_is_spread(space->map) &&
+            !wanted_snapshot(space, &wanted[begin], wanted, count, &snapshot, err))
+            return false;
+        if (!wanted_fetch(space, snapshot, &wanted[begin], end - begin, arena, ret_items, err))
             return false;
     }
     return true;

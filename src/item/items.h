@@ -121,7 +121,8 @@ struct items_reference {
     struct document_value id;
 };
 
-/* Several at once, grouped by physical partition; what is missing has document.data NULL. */
+/* Several at once, those of one logical partition as of one moment; what is missing has
+ * document.data NULL. */
 NODISCARD bool items_read_many(const struct item_space *space,
                                const struct items_reference *references, size_t count,
                                struct arena *arena, struct item *ret_items, struct error *err);

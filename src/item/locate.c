@@ -75,7 +75,7 @@ static bool hit_take(struct locating *locating, const struct item_scope *scope,
     if (!slice_equal(parts.id, locating->id_bytes))
         return true;
     if (!partition_key_read(definition, &parts.pk_id, locating->arena, &key, err) ||
-        !item_scan_fetch(scope, &hit->key, 1, locating->arena, &item, err))
+        !item_scan_fetch(scope, NULL, &hit->key, 1, locating->arena, &item, err))
         return false;
     if (item.document.data)
         locating->keys[locating->count++] = key;

@@ -304,12 +304,13 @@ bool item_scan_items(const struct item_scope *scope, const struct item_scan_requ
     return true;
 }
 
-bool item_scan_fetch(const struct item_scope *scope, const struct slice *keys, size_t count,
-                     struct arena *arena, struct item *ret_items, struct error *err)
+bool item_scan_fetch(const struct item_scope *scope, struct engine_snapshot *snapshot,
+                     const struct slice *keys, size_t count, struct arena *arena,
+                     struct item *ret_items, struct error *err)
 {
-    struct view now = view_of(scope, NULL);
+    struct view view = view_of(scope, snapshot);
 
-    return count == 0 || view_fetch(&now, keys, count, arena, ret_items, err);
+    return count == 0 || view_fetch(&view, keys, count, arena, ret_items, err);
 }
 
 /* --- The index ------------------------------------------------------------------------------- */

@@ -69,8 +69,8 @@ NODISCARD bool item_scan_index(const struct item_scope *scope,
                                const struct item_index_request *request, struct arena *arena,
                                struct item_index_page *ret_page, struct error *err);
 
-/* The items behind keys, in their order, as of one moment; an item that is gone or expired has
- * document.data NULL. */
-NODISCARD bool item_scan_fetch(const struct item_scope *scope, const struct slice *keys,
-                               size_t count, struct arena *arena, struct item *ret_items,
-                               struct error *err);
+/* The items behind keys, in their order, as of one moment: that of the snapshot, or now (NULL); an
+ * item that is gone or expired has document.data NULL. */
+NODISCARD bool item_scan_fetch(const struct item_scope *scope, struct engine_snapshot *snapshot,
+                               const struct slice *keys, size_t count, struct arena *arena,
+                               struct item *ret_items, struct error *err);

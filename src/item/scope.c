@@ -19,15 +19,22 @@ bool item_scope_get(const struct item_scope *scope, struct slice key, enum engin
     return true;
 }
 
-bool item_scope_snapshot(const struct item_scope *scope, struct engine_snapshot **ret_snapshot,
-                         struct error *err)
+bool item_scope_snapshot_of(const struct item_scope *scope, uint64_t partitions,
+                            struct engine_snapshot **ret_snapshot, struct error *err)
 {
     CLEANUP(engine_snapshot_free) struct engine_snapshot *snapshot = NULL;
+    struct pledges *pledges = commit_pledges(scope->commit);
 
-    if (!item_scope_await(scope, PLEDGE_BEFORE_READING, err) ||
+    if (!pledges_await(pledges, partitions, PLEDGE_BEFORE_READING, err) ||
         !engine_snapshot_new(scope->engine, &snapshot, err) ||
-        !item_scope_await(scope, PLEDGE_AFTER_READING, err))
+        !pledges_await(pledges, partitions, PLEDGE_AFTER_READING, err))
         return false;
     *ret_snapshot = TAKE(snapshot);
     return true;
+}
+
+bool item_scope_snapshot(const struct item_scope *scope, struct engine_snapshot **ret_snapshot,
+                         struct error *err)
+{
+    return item_scope_snapshot_of(scope, pledge_bit(scope->partition), ret_snapshot, err);
 }

@@ -73,6 +73,8 @@ NODISCARD bool item_scope_get(const struct item_scope *scope, struct slice key,
                               enum engine_reach reach, struct arena *arena,
                               struct engine_value *ret_value, struct error *err);
 
-/* A snapshot to read this partition in. */
+/* A snapshot to read this partition in; or several of its node (bits). */
 NODISCARD bool item_scope_snapshot(const struct item_scope *scope,
                                    struct engine_snapshot **ret_snapshot, struct error *err);
+NODISCARD bool item_scope_snapshot_of(const struct item_scope *scope, uint64_t partitions,
+                                      struct engine_snapshot **ret_snapshot, struct error *err);

@@ -44,18 +44,6 @@ place_new(struct arena *arena, const struct item_scope *scope, struct slice logi
     return place;
 }
 
-bool transaction_begin(const struct item_scope *scope, struct slice logical, struct arena *arena,
-                       struct transaction **ret_transaction, struct error *err)
-{
-    assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
-    if (!item_scope_admits(scope, logical, err))
-        return false;
-    if (!transaction_open(scope, arena, ret_transaction, err))
-        return false;
-    (*ret_transaction)->first = (*ret_transaction)->place = place_new(arena, scope, logical);
-    return true;
-}
-
 static struct transaction *transaction_new(const struct item_scope *scope, struct arena *arena)
 {
     struct transaction *transaction = MEMORY_NEW(struct transaction);
@@ -112,23 +100,56 @@ bool transaction_open_still(const struct item_scope *scope, struct arena *arena,
     return true;
 }
 
-/* Windows of the partition it is opened for are waited for. Of others it is noted where some were
+/* Windows of the partitions it is opened for are waited for. Of others it is noted where some were
  * open: the snapshot is of no use there. */
-bool transaction_open(const struct item_scope *scope, struct arena *arena,
-                      struct transaction **ret_transaction, struct error *err)
+static bool open_for(const struct item_scope *scope, uint64_t partitions, struct arena *arena,
+                     struct transaction **ret_transaction, struct error *err)
 {
     CLEANUP(transaction_free) struct transaction *transaction = NULL;
     struct pledges *pledges = commit_pledges(scope->commit);
     uint64_t windows;
 
-    if (!pledges_await(pledges, pledge_bit(scope->partition), PLEDGE_BEFORE_READING, err))
+    if (!pledges_await(pledges, partitions, PLEDGE_BEFORE_READING, err))
         return false;
     windows = pledges_windows(pledges);
     if (!transaction_open_settling(scope, arena, &transaction, err) ||
-        !pledges_await(pledges, pledge_bit(scope->partition), PLEDGE_AFTER_READING, err))
+        !pledges_await(pledges, partitions, PLEDGE_AFTER_READING, err))
         return false;
-    transaction->windows = (windows | pledges_windows(pledges)) & ~pledge_bit(scope->partition);
+    transaction->windows = (windows | pledges_windows(pledges)) & ~partitions;
     *ret_transaction = TAKE(transaction);
+    return true;
+}
+
+bool transaction_open(const struct item_scope *scope, struct arena *arena,
+                      struct transaction **ret_transaction, struct error *err)
+{
+    return open_for(scope, pledge_bit(scope->partition), arena, ret_transaction, err);
+}
+
+/* A key that is spread is read in all of its parts. */
+static uint64_t partitions_of(const struct item_scope *scope, struct slice logical)
+{
+    uint64_t partitions = pledge_bit(scope->partition);
+    const struct partition_span *parts;
+    size_t count;
+
+    if (!transaction_is_spread(scope))
+        return partitions;
+    parts = partition_map_parts(scope->map, logical, &count);
+    for (size_t i = 0; i < count; i++)
+        partitions |= pledge_bit(parts[i].id);
+    return partitions;
+}
+
+bool transaction_begin(const struct item_scope *scope, struct slice logical, struct arena *arena,
+                       struct transaction **ret_transaction, struct error *err)
+{
+    assert(scope->partition > 0 && scope->epoch > 0 && logical.len > 0);
+    if (!item_scope_admits(scope, logical, err))
+        return false;
+    if (!open_for(scope, partitions_of(scope, logical), arena, ret_transaction, err))
+        return false;
+    (*ret_transaction)->first = (*ret_transaction)->place = place_new(arena, scope, logical);
     return true;
 }
 

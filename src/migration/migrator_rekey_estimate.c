@@ -118,7 +118,7 @@ static bool number_find(struct estimating *e, const struct partition_span *span,
         return false;
     if (value.found != ENGINE_FOUND)
         return true;
-    if (!item_scan_fetch(&scope, &value.bytes, 1, e->arena, ret_item, err))
+    if (!item_scan_fetch(&scope, NULL, &value.bytes, 1, e->arena, ret_item, err))
         return false;
     *ret_found = ret_item->document.data && ret_item->header.number == number;
     return true;

@@ -623,6 +623,25 @@ static size_t transaction_of(const struct check *check, size_t instant)
     return instant < 2 * check->history->count ? instant / 2 : NONE;
 }
 
+/* For whoever looks for the reason: HISTORY_TELL=1. */
+static void transaction_tell(const struct check *check, size_t number)
+{
+    static const char *const kinds[] = {"read", "present", "other", "wrote", "deleted"};
+    static const char *const outcomes[] = {"committed", "aborted", "unknown"};
+    const struct history_transaction *one = &check->history->transactions[number];
+
+    if (!getenv("HISTORY_TELL"))
+        return;
+    printf("# transaction %zu of client %u, %s%s: began %llu, asked %llu, ended %llu us\n", number,
+           one->client, one->plain ? "plain, " : "", outcomes[one->outcome],
+           (unsigned long long)one->began_ns / 1000, (unsigned long long)one->asked_ns / 1000,
+           (unsigned long long)one->ended_ns / 1000);
+    for (size_t i = 0; i < one->op_count; i++)
+        printf("#     %s item %u, version %llx, lsn %llu, at %llu us\n", kinds[one->ops[i].kind],
+               one->ops[i].item, (unsigned long long)one->ops[i].version,
+               (unsigned long long)one->ops[i].lsn, (unsigned long long)one->ops[i].at_ns / 1000);
+}
+
 static void cycle_trace(const struct check *check, size_t through, const size_t *by_edge,
                         const size_t *from, struct cycle *ret_cycle)
 {
@@ -639,6 +658,8 @@ static void cycle_trace(const struct check *check, size_t through, const size_t 
             len += (size_t)snprintf(ret_cycle->words + len, sizeof ret_cycle->words - len,
                                     "%stransaction %zu (by %s)", len ? " after " : "",
                                     transaction_of(check, at), words[edge->kind]);
+        if (transaction_of(check, at) != NONE && edge->kind != EDGE_OWN)
+            transaction_tell(check, transaction_of(check, at));
         at = from[at];
     } while (at != through);
 }

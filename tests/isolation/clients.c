@@ -63,11 +63,18 @@ static bool is_refusal(const struct client *client, const struct error *err)
             item_space_is_overtaken(err));
 }
 
+/* It has come to a partition whose window was open when its snapshot was taken, and would begin
+ * anew. Parts of keys that are spread are come to by reading. */
+static bool is_too_early(const struct client *client, const struct error *err)
+{
+    return client->clients->place.agreements && err->code == ERROR_CONFLICT;
+}
+
 /* What becomes of a transaction or a read that fails before it asked for anything. */
 static void given_up(struct client *client, struct note *note, const char *what,
                      const struct error *err)
 {
-    if (!is_unknown(client, err) && !is_refusal(client, err))
+    if (!is_unknown(client, err) && !is_refusal(client, err) && !is_too_early(client, err))
         unexpected(client, what, err);
     client->refused++;
     note_end(note, client->recorder, CHECKED_ABORTED);

@@ -385,7 +385,7 @@ static void the_index_finds_items_in_the_order_of_their_values(void **state)
     assert_int_equal(page.count, 5);
     for (size_t i = 0; i < 5; i++)
         keys[i] = page.hits[i].key;
-    assert_ok(item_scan_fetch(&scope, keys, 5, fixture->arena, items, &err), &err);
+    assert_ok(item_scan_fetch(&scope, NULL, keys, 5, fixture->arena, items, &err), &err);
     assert_string_equal(json_of(fixture, items[0].document), "{\"id\":\"1\",\"n\":-3}");
     assert_string_equal(json_of(fixture, items[1].document), "{\"id\":\"4\",\"n\":0}");
     assert_string_equal(json_of(fixture, items[2].document), "{\"id\":\"0\",\"n\":5}");
