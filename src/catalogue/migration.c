@@ -442,17 +442,19 @@ static bool definition_publish(struct migration_change *c, const struct definiti
 }
 
 /* No change of the catalogue runs beside this one, so whatever has this LSN or a lower one was said
- * in the terms of before. */
+ * in the terms of before. Of a view it is noted also where its rows keep their keys. */
 static bool rekeyed_note(struct catalogue *catalogue, struct migration_change *c, struct error *err)
 {
+    const struct definition_fields *after = definition_fields(c->after->definition);
+    bool same = definition_keys_equal(&definition_fields(c->before->definition)->key, &after->key);
     struct definition *next;
     uint64_t lsn;
 
-    if (definition_keys_equal(&definition_fields(c->before->definition)->key,
-                              &definition_fields(c->after->definition)->key))
+    if (same && !after->view.form)
         return true;
     if (!commit_partition_lsn(catalogue->commit, CATALOGUE_PARTITION, &lsn, err) ||
-        !definition_rekeyed_at(c->after->definition, lsn, &next, err))
+        !(same ? definition_placed_at : definition_rekeyed_at)(c->after->definition, lsn, &next,
+                                                               err))
         return false;
     definition_unref(c->after->definition);
     c->after->definition = next;

@@ -352,6 +352,18 @@ static bool rekeyed_keep(struct reading *reading, struct error *err UNUSED)
     return true;
 }
 
+static bool placed_read(struct reading *reading, const struct document_value *value,
+                        struct error *err)
+{
+    return definition_placed_read(value, reading->before, reading->out, err);
+}
+
+static bool placed_keep(struct reading *reading, struct error *err UNUSED)
+{
+    definition_placed_keep(reading->before, reading->out);
+    return true;
+}
+
 static bool view_read(struct reading *reading, const struct document_value *value,
                       struct error *err)
 {
@@ -447,6 +459,7 @@ static const struct member {
     {SLICE("vectors"), vectors_read, vectors_keep},
     {SLICE("formerly"), formerly_read, formerly_keep},
     {SLICE("rekeyed"), rekeyed_read, rekeyed_keep},
+    {SLICE("placed"), placed_read, placed_keep},
     {SLICE("view"), view_read, view_keep},
     {SLICE("followed"), followed_read, followed_keep},
     {SLICE("reference"), reference_read, reference_keep},

@@ -7,8 +7,8 @@
 #include "document/order.h"
 #include "partition/synthetic.h"
 
-static const struct slice placing_members[] = {SLICE("strategy"), SLICE("synthetic"),
-                                               SLICE("formerly"), SLICE("rekeyed")};
+static const struct slice placing_members[] = {
+    SLICE("strategy"), SLICE("synthetic"), SLICE("formerly"), SLICE("rekeyed"), SLICE("placed")};
 
 static bool is_placing(struct slice name)
 {
@@ -107,8 +107,9 @@ bool definition_grace_ended(const struct definition *before, struct definition *
     return placed_write(before, partition_key_of_document(before), &elements, ret_definition, err);
 }
 
-bool definition_rekeyed_at(const struct definition *definition, uint64_t lsn,
-                           struct definition **ret_definition, struct error *err)
+/* The same with the LSN of a switch in the place of the one before. */
+static bool switch_note(const struct definition *definition, struct slice member, uint64_t lsn,
+                        struct definition **ret_definition, struct error *err)
 {
     CLEANUP(buf_done) struct buf elements;
     struct document_iter iter;
@@ -117,12 +118,24 @@ bool definition_rekeyed_at(const struct definition *definition, uint64_t lsn,
     if (orrery_of(definition).data) {
         document_iter_init(&iter, orrery_of(definition));
         while (document_iter_next(&iter))
-            if (is_placing(iter.key) && !slice_equal(iter.key, SLICE("rekeyed")))
+            if (is_placing(iter.key) && !slice_equal(iter.key, member))
                 buf_append(&elements, iter.element, (size_t)(iter.at - iter.element));
     }
-    document_append_int64(&elements, SLICE("rekeyed"), (int64_t)lsn);
+    document_append_int64(&elements, member, (int64_t)lsn);
     return placed_write(definition, partition_key_of_document(definition), &elements,
                         ret_definition, err);
+}
+
+bool definition_rekeyed_at(const struct definition *definition, uint64_t lsn,
+                           struct definition **ret_definition, struct error *err)
+{
+    return switch_note(definition, SLICE("rekeyed"), lsn, ret_definition, err);
+}
+
+bool definition_placed_at(const struct definition *definition, uint64_t lsn,
+                          struct definition **ret_definition, struct error *err)
+{
+    return switch_note(definition, SLICE("placed"), lsn, ret_definition, err);
 }
 
 /* --- Comparing ------------------------------------------------------------------------------- */
@@ -228,6 +241,7 @@ bool definition_rekeyed(const struct definition *before, const struct definition
     members_write(rekey, &elements);
     if (fields->rekeyed_lsn)
         document_append_int64(&elements, SLICE("rekeyed"), (int64_t)fields->rekeyed_lsn);
+    definition_placed_keep(fields, &elements);
     if (!key.data)
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "a container without a partition key cannot be re-keyed");
@@ -296,29 +310,38 @@ bool definition_formerly_keep(struct definition_fields *fields,
     return definition_formerly_read(fields, &was, before, arena, out, err);
 }
 
-static bool rekeyed_is(struct slice document, const struct document_value *value)
+static bool member_is(struct slice document, struct slice member,
+                      const struct document_value *value)
 {
     struct document_value orrery, was;
 
     return document_find(document, SLICE("orrery"), &orrery) && orrery.type == DOCUMENT_OBJECT &&
-           document_find(orrery.document, SLICE("rekeyed"), &was) &&
+           document_find(orrery.document, member, &was) &&
            document_compare(DOCUMENT_ORDER_SQL, value, &was) == 0;
+}
+
+static bool switch_read(const struct document_value *value, struct slice member,
+                        const struct definition_fields *before, struct buf *out, uint64_t *ret_lsn,
+                        struct error *err)
+{
+    double number;
+
+    if (!document_to_double(value, &number) || !(number > 0 && number < 9e15))
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.%.*s must be a number above 0",
+                         SLICE_ARG(member));
+    if (before && !member_is(before->document, member, value))
+        return error_set(err, ERROR_BAD_REQUEST, "orrery.%.*s is set by a re-key, not by a replace",
+                         SLICE_ARG(member));
+    document_append_int64(out, member, (int64_t)number);
+    *ret_lsn = (uint64_t)number;
+    return true;
 }
 
 bool definition_rekeyed_read(struct definition_fields *fields, const struct document_value *value,
                              const struct definition_fields *before, struct buf *out,
                              struct error *err)
 {
-    double number;
-
-    if (!document_to_double(value, &number) || !(number > 0 && number < 9e15))
-        return error_set(err, ERROR_BAD_REQUEST, "orrery.rekeyed must be a number above 0");
-    if (before && !rekeyed_is(before->document, value))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "orrery.rekeyed is set by a re-key, not by a replace");
-    fields->rekeyed_lsn = (uint64_t)number;
-    document_append_int64(out, SLICE("rekeyed"), (int64_t)number);
-    return true;
+    return switch_read(value, SLICE("rekeyed"), before, out, &fields->rekeyed_lsn, err);
 }
 
 void definition_rekeyed_keep(struct definition_fields *fields,
@@ -327,4 +350,34 @@ void definition_rekeyed_keep(struct definition_fields *fields,
     fields->rekeyed_lsn = before->rekeyed_lsn;
     if (before->rekeyed_lsn)
         document_append_int64(out, SLICE("rekeyed"), (int64_t)before->rekeyed_lsn);
+}
+
+uint64_t definition_placed_lsn(const struct definition_fields *fields)
+{
+    struct document_value orrery, placed;
+    int64_t lsn;
+
+    return document_find(fields->document, SLICE("orrery"), &orrery) &&
+                   orrery.type == DOCUMENT_OBJECT &&
+                   document_find(orrery.document, SLICE("placed"), &placed) &&
+                   document_to_int64(&placed, &lsn)
+               ? (uint64_t)lsn
+               : 0;
+}
+
+bool definition_placed_read(const struct document_value *value,
+                            const struct definition_fields *before, struct buf *out,
+                            struct error *err)
+{
+    uint64_t lsn;
+
+    return switch_read(value, SLICE("placed"), before, out, &lsn, err);
+}
+
+void definition_placed_keep(const struct definition_fields *before, struct buf *out)
+{
+    uint64_t lsn = definition_placed_lsn(before);
+
+    if (lsn)
+        document_append_int64(out, SLICE("placed"), (int64_t)lsn);
 }

@@ -6,7 +6,11 @@
  * period.
  *
  * The member `rekeyed` stays: the LSN of the catalogue at the switch. What was said of key values
- * before it, as permissions do, was said of other items. */
+ * before it, as permissions do, was said of other items.
+ *
+ * The member `placed` of a view is the same of a re-key that left every row its key and placed it
+ * otherwise: what permissions say holds, but what is kept beside the rows was left behind
+ * (item/contribution.h), even if a later re-key places them as before. */
 #pragma once
 
 #include "base/buf.h"
@@ -37,9 +41,14 @@ NODISCARD bool definition_placed_as(const struct definition *definition,
 NODISCARD bool definition_grace_ended(const struct definition *before,
                                       struct definition **ret_definition, struct error *err);
 
-/* The same with `rekeyed`. */
+/* The same with `rekeyed`; with `placed`. */
 NODISCARD bool definition_rekeyed_at(const struct definition *definition, uint64_t lsn,
                                      struct definition **ret_definition, struct error *err);
+NODISCARD bool definition_placed_at(const struct definition *definition, uint64_t lsn,
+                                    struct definition **ret_definition, struct error *err);
+
+/* The LSN that `placed` has; 0: none. */
+uint64_t definition_placed_lsn(const struct definition_fields *fields);
 
 /* Do the two give every item the same partition key, wherever they place it? */
 bool definition_keys_equal(const struct partition_definition *a,
@@ -61,3 +70,9 @@ NODISCARD bool definition_rekeyed_read(struct definition_fields *fields,
                                        struct error *err);
 void definition_rekeyed_keep(struct definition_fields *fields,
                              const struct definition_fields *before, struct buf *out);
+
+/* The member `placed`, likewise. */
+NODISCARD bool definition_placed_read(const struct document_value *value,
+                                      const struct definition_fields *before, struct buf *out,
+                                      struct error *err);
+void definition_placed_keep(const struct definition_fields *before, struct buf *out);

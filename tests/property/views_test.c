@@ -1,9 +1,12 @@
 /* Random views, aggregates and joins with reference containers beside a container that moves,
  * through writes, faults, restarts, migrations and re-keys: at each quiet point they are what their
- * queries say. ORRERY_TEST_SEED repeats a run, ORRERY_TEST_STEPS sets its length. */
+ * queries say. ORRERY_TEST_SEED repeats a run, ORRERY_TEST_STEPS sets its length,
+ * ORRERY_TEST_ONLY names the tests to run. */
 #include "property/beside.h"
 #include "property/stores.h"
 #include "support/check.h"
+
+#include <stdlib.h>
 
 enum { STEPS_MEMORY = 3000, STEPS_FAILING = 2000, STEPS_ROCKSDB = 600, STEPS_POSTGRESQL = 400 };
 enum { CRASHES_MIN = 100, REKEYS_MIN = 20, KIND_MIN = 10, COMPARED_MIN = 50, JOINS_MIN = 100 };
@@ -125,5 +128,7 @@ int main(void)
     fixture.seed = stores_number("ORRERY_TEST_SEED", random % 1000000000);
     for (size_t i = 0; i < ARRAY_LEN(tests); i++)
         tests[i].initial_state = &fixture;
+    if (getenv("ORRERY_TEST_ONLY"))
+        cmocka_set_test_filter(getenv("ORRERY_TEST_ONLY"));
     return cmocka_run_group_tests_name("views beside partitions that move", tests, NULL, NULL);
 }

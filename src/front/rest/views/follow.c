@@ -4,6 +4,7 @@
 #include "catalogue/container_space.h"
 #include "catalogue/views.h"
 #include "cluster/walk.h"
+#include "definition/rekey.h"
 #include "document/bson.h"
 #include "front/rest/views/groups.h"
 #include "front/rest/views/refresh.h"
@@ -77,8 +78,9 @@ static uint64_t keys_hash(const struct definition_fields *fields)
 }
 
 /* A re-key that only places keys otherwise does not count as one for who names keys
- * (rekeyed_lsn), but leaves contributions behind as well. 0 for hashes: as it was written down by
- * versions before. */
+ * (rekeyed_lsn), but leaves contributions behind as well. Its LSN tells it (definition/rekey.h):
+ * two of them may lead back to the strategy that the view was made under. The strategy is counted
+ * too, as versions before wrote it down. 0 for hashes, likewise. */
 static uint64_t strategy_of(const struct definition_fields *fields)
 {
     return fields->key.strategy == PARTITION_STRATEGY_HASH
@@ -102,7 +104,8 @@ static uint64_t made_by(const struct step *step)
     if (rest_view_query_is_grouped(step->state->query) &&
         document_find(fields->document, SLICE("partitionKey"), &key) && key.type == DOCUMENT_OBJECT)
         hash = XXH3_64bits_withSeed(key.document.data, key.document.len,
-                                    hash + fields->rekeyed_lsn + strategy_of(fields));
+                                    hash + fields->rekeyed_lsn + definition_placed_lsn(fields) +
+                                        strategy_of(fields));
     return hash ? hash : 1;
 }
 
