@@ -126,6 +126,18 @@ static void begin(const struct step *step, bool again)
     state->keys = 0;
     buf_clear(&state->position);
     state->changed = true;
+    state->unnoted = true;
+}
+
+/* What was begun is written down before anything is done for it: a generation that only this
+ * process knows of would be given to another query by the next one. */
+static bool begun_note(const struct step *step, struct error *err)
+{
+    if (!rest_view_state_write(step->state, catalogue_of(step), err) ||
+        !catalogue_view_settle(catalogue_of(step), step->view, DEFINITION_VIEW_BUILDING, err))
+        return false;
+    step->state->unnoted = false;
+    return true;
 }
 
 /* The position of a walk over all spans is a key: that of the last item, or the bound of the span
@@ -442,8 +454,7 @@ static bool rebuild(const struct step *step, const char *why, struct error *err)
               LOG_SLICE("view", container_info(step->view)->id), LOG_TEXT("reason", why));
     step->state->figures.rebuilds++;
     begin(step, true);
-    return rest_view_state_write(step->state, catalogue_of(step), err) &&
-           catalogue_view_settle(catalogue_of(step), step->view, DEFINITION_VIEW_BUILDING, err);
+    return begun_note(step, err);
 }
 
 /* Was something of a source noted since it was last looked at? What was before this process began
@@ -585,11 +596,12 @@ bool rest_view_step(struct rest_view_state *state, const struct rest_view_terms 
         state->made_by = made_by(&step);
     else if (state->phase != REST_VIEW_NEW && state->made_by != made_by(&step))
         return rebuild(&step, "its query or its partition key is another", err);
+    if (state->unnoted)
+        return begun_note(&step, err);
     switch (state->phase) {
     case REST_VIEW_NEW:
         begin(&step, false);
-        return rest_view_state_write(state, catalogue_of(&step), err) &&
-               catalogue_view_settle(catalogue_of(&step), view, DEFINITION_VIEW_BUILDING, err);
+        return begun_note(&step, err);
     case REST_VIEW_FILL:
         return fill(&step, err);
     case REST_VIEW_SWEEP:

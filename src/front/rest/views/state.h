@@ -61,6 +61,7 @@ struct rest_view_state {
     uint64_t made_by; /* 0: not known, as it was written down by a version before */
     struct buf position;
 
+    bool unnoted; /* it was begun, and that is not written down yet: nothing is done for it */
     bool walked; /* up to `at`, by this process: later changes of its sources are noted in the clock
                   */
     struct rest_view_seen *seen; /* owned; of all partitions, when it last had everything */

@@ -563,6 +563,50 @@ static void groups_that_two_rekeys_placed_as_before_are_made_anew(void **state)
     rest_views_free(world.views);
 }
 
+static void query_put(struct world *world, const char *body)
+{
+    CLEANUP(container_unref) struct container *after = NULL;
+    struct error err;
+
+    assert_ok(catalogue_container_replace(world->fixture->catalogue, SLICE("acme"), SLICE("shop"),
+                                          SLICE("g"), document_of(world->fixture->arena, body),
+                                          SLICE_NONE, &after, &err),
+              &err);
+}
+
+/* Its number is given to the next query, if the process ends before it was written down. */
+static void a_generation_that_is_not_written_down_is_not_used(void **state)
+{
+    struct world world;
+    struct error err;
+    size_t kept;
+    bool more;
+
+    world_init(&world, *state, 7);
+    items_put(*state, 0, 60, "a");
+    container_make(*state,
+                   VIEW("g", "/w", "\"c\"", "SELECT c.w, COUNT(1) AS s FROM c GROUP BY c.w"), 1000);
+    views_settle(&world);
+    query_put(&world, VIEW("g", "/w", "\"c\"", "SELECT c.w, MAX(c.x) AS s FROM c GROUP BY c.w"));
+    {
+        CLEANUP(container_unref) struct container *view = opened_as(&world, "g");
+
+        /* notes are on the first node, the view is on the other */
+        assert_int_equal(partition_map_spans(container_map(view), &kept)->node, 1);
+        kept = beside_count(view, 'g');
+        fault_engine_fill(world.fixture->engines[0], true);
+        for (int i = 0; i < 10; i++)
+            assert_fails(rest_views_round(world.views, &more, &err), &err, ERROR_STORE_FULL);
+        assert_int_equal(beside_count(view, 'g'), kept);
+        fault_engine_fill(world.fixture->engines[0], false);
+    }
+    world_restart(&world);
+    query_put(&world, VIEW("g", "/w", "\"c\"", "SELECT c.w, SUM(c.x) AS s FROM c GROUP BY c.w"));
+    views_settle(&world);
+    view_expect(&world, "g");
+    rest_views_free(world.views);
+}
+
 #define STORY(story) cmocka_unit_test_setup_teardown(story, setup, teardown)
 
 int main(void)
@@ -577,6 +621,7 @@ int main(void)
         STORY(views_are_what_their_queries_say_after_whatever_happened),
         STORY(a_rekey_of_either_side_leaves_the_view_right),
         STORY(groups_that_two_rekeys_placed_as_before_are_made_anew),
+        STORY(a_generation_that_is_not_written_down_is_not_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
