@@ -106,8 +106,9 @@ struct front_services {
     /* False: the container is no view, or was not looked at yet. With views. */
     bool (*view_report)(struct rest_views *views, const struct container *view,
                         struct front_view_report *ret_report);
-    /* May a view have this partition key? Of no view it may. NULL: nobody can tell. */
-    bool (*view_key_check)(const struct container *view, struct slice partition_key,
+    /* May a view have this partition key? Of no view it may. may_lack: rows need not have its
+     * paths. NULL: nobody can tell. */
+    bool (*view_key_check)(const struct container *view, struct slice partition_key, bool may_lack,
                            struct error *err);
     /* Which property of its source a view is an index table by. NULL: nobody can tell. */
     bool (*view_index_path)(const struct container *view, struct arena *arena,

@@ -571,7 +571,8 @@ static bool rekey(struct beside *beside, struct container *container, struct err
                                      ? key_make(beside)
                                      : arena_printf(arena, "{\"paths\":[\"%s\"],\"version\":2}",
                                                     ONE_OF(paths))));
-    return (!fields->view.form || rest_views_key_check(container, rekey.partition_key, err)) &&
+    return (!fields->view.form ||
+            rest_views_key_check(container, rekey.partition_key, true, err)) &&
            migrator_rekey(beside->moving->migrator, container, &rekey, fields->view.form, err);
 }
 

@@ -163,7 +163,8 @@ bool admin_rekey_begin(struct admin_call *call, struct error *err)
         !asked_read(call, &asked, err))
         return false;
     if (call->services->view_key_check &&
-        !call->services->view_key_check(container, asked.rekey.partition_key, err))
+        !call->services->view_key_check(container, asked.rekey.partition_key,
+                                        asked.allows_missing || asked.rekey.synthetic.data, err))
         return false;
     if (asked.dry_run)
         return dry_run(call, container, &asked, err);

@@ -18,6 +18,8 @@ struct rest_view_query {
     struct query_plan plan;
     struct slice *aggregated; /* columns that depend on aggregates */
     size_t aggregated_count;
+    struct slice *columns; /* all, under the names that they have in the query */
+    size_t column_count;
 };
 
 /* --- What may be said ------------------------------------------------------------------------ */
@@ -138,13 +140,16 @@ static bool query_check(const struct sql_query *query, struct check *check)
 
 /* --- From its text to its plan --------------------------------------------------------------- */
 
-static void aggregated_find(struct rest_view_query *query, const struct sql_query *tree,
-                            struct arena *arena)
+static void columns_find(struct rest_view_query *query, const struct sql_query *tree,
+                         struct arena *arena)
 {
     query->aggregated = ARENA_ARRAY(arena, struct slice, tree->item_count + 1);
-    for (uint32_t i = 0; tree->select == SQL_SELECT_LIST && i < tree->item_count; i++)
+    query->columns = ARENA_ARRAY(arena, struct slice, tree->item_count + 1);
+    for (uint32_t i = 0; tree->select == SQL_SELECT_LIST && i < tree->item_count; i++) {
+        query->columns[query->column_count++] = tree->items[i].column;
         if (sql_has_aggregate(tree->items[i].expr))
             query->aggregated[query->aggregated_count++] = tree->items[i].column;
+    }
 }
 
 bool rest_view_query_new(const struct definition_view *view, struct rest_view_query **ret_query,
@@ -159,7 +164,7 @@ bool rest_view_query_new(const struct definition_view *view, struct rest_view_qu
     if (!sql_parse(text, NULL, arena, &tree, NULL, err) || !sql_resolve(tree, arena, NULL, err) ||
         !query_check(tree, &check) || !sql_compile(tree, NULL, arena, &query->plan, NULL, err))
         return false;
-    aggregated_find(query, tree, arena);
+    columns_find(query, tree, arena);
     if (query->plan.query.aggregate_count > CONTRIBUTION_VALUES_MAX)
         return error_set(err, ERROR_VIEW_UNFIT, "the query of a view has more than %d aggregates",
                          CONTRIBUTION_VALUES_MAX);
@@ -261,6 +266,30 @@ bool rest_view_query_path_check(const struct rest_view_query *query, struct slic
                              "aggregate, as \"%.*s\" does",
                              (int)MIN(path.len, (size_t)100), (const char *)path.data);
     return true;
+}
+
+static bool has_column(const struct rest_view_query *query, struct slice name)
+{
+    for (size_t n = 0; n < query->column_count; n++)
+        if (slice_equal(name, query->columns[n]))
+            return true;
+    return false;
+}
+
+/* All rows have an id; a column of that name is `_id` in them (row_write). */
+bool rest_view_query_has_path(const struct rest_view_query *query, struct slice path)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct document_path parsed;
+    struct error ignored;
+    struct slice name;
+
+    if (!rest_view_query_is_grouped(query) ||
+        !document_path_parse(path, DOCUMENT_PATH_KEY, arena, &parsed, &ignored) || !parsed.count)
+        return true;
+    name = parsed.segments[0].name;
+    return slice_equal(name, SLICE("id")) || has_column(query, name) ||
+           (slice_equal(name, SLICE("_id")) && has_column(query, SLICE("id")));
 }
 
 bool rest_view_query_key_check(const struct rest_view_query *query,

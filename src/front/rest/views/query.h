@@ -47,6 +47,10 @@ NODISCARD bool rest_view_query_key_check(const struct rest_view_query *query,
 NODISCARD bool rest_view_query_path_check(const struct rest_view_query *query, struct slice path,
                                           struct error *err);
 
+/* Can rows have something at this path of a key? Of rows that are not of groups it is not known
+ * here: they can. */
+bool rest_view_query_has_path(const struct rest_view_query *query, struct slice path);
+
 /* What an item has to do with a query with GROUP BY; in the arena. */
 struct rest_view_share {
     bool in;                                 /* else the filter leaves it out */

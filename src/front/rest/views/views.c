@@ -687,8 +687,23 @@ bool rest_views_replace_check(const struct container *container, struct slice bo
            rest_view_query_key_check(query, &fields->key, err);
 }
 
+/* What rows of groups have follows from the query. A re-key to something else would wait for values
+ * that never come; a look at rows does not tell while there are none. */
+static bool path_check(const struct container *container, const struct rest_view_query *query,
+                       struct slice path, bool may_lack, struct error *err)
+{
+    if (!rest_view_query_path_check(query, path, err))
+        return false;
+    return may_lack || rest_view_query_has_path(query, path) ||
+           error_set(err, ERROR_VIEW_UNFIT,
+                     "the rows of view \"%.*s\" have no \"%.*s\", and nothing was changed: for a "
+                     "query that is to come say allowMissing (--allow-missing)",
+                     SLICE_ARG(container_info(container)->id), (int)MIN(path.len, (size_t)100),
+                     (const char *)path.data);
+}
+
 bool rest_views_key_check(const struct container *container, struct slice partition_key,
-                          struct error *err)
+                          bool may_lack, struct error *err)
 {
     CLEANUP(rest_view_query_free) struct rest_view_query *query = NULL;
     const struct definition_view *view = &definition_fields(container_definition(container))->view;
@@ -703,7 +718,7 @@ bool rest_views_key_check(const struct container *container, struct slice partit
     document_iter_init(&iter, paths.document);
     while (document_iter_next(&iter))
         if (iter.value.type == DOCUMENT_STRING &&
-            !rest_view_query_path_check(query, iter.value.text, err))
+            !path_check(container, query, iter.value.text, may_lack, err))
             return false;
     return true;
 }

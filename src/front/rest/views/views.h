@@ -39,9 +39,10 @@ NODISCARD bool rest_views_check(struct slice body, struct error *err);
 NODISCARD bool rest_views_replace_check(const struct container *container, struct slice body,
                                         struct error *err);
 
-/* May a view be re-keyed to this partition key ({"paths": [...]})? ERROR_VIEW_UNFIT. */
+/* May a view be re-keyed to this partition key ({"paths": [...]})? may_lack: also to one that no
+ * row of a view with groups can have. ERROR_VIEW_UNFIT. */
 NODISCARD bool rest_views_key_check(const struct container *view, struct slice partition_key,
-                                    struct error *err);
+                                    bool may_lack, struct error *err);
 
 /* The property of its source that a view has all its items by: it is an index table by that. In the
  * arena. False: it is none, or none that every query by the property can use. */

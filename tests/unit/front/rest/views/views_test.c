@@ -563,6 +563,42 @@ static void groups_that_two_rekeys_placed_as_before_are_made_anew(void **state)
     rest_views_free(world.views);
 }
 
+static void rekey_try(struct world *world, const char *id, const char *path, bool may_lack,
+                      bool expected)
+{
+    CLEANUP(container_unref) struct container *view = opened_as(world, id);
+    struct arena *arena = world->fixture->arena;
+    struct slice key =
+        document_of(arena, arena_text(arena, arena_printf(arena, "{\"paths\":[\"%s\"]}", path)));
+    struct error err;
+
+    if (expected)
+        assert_ok(rest_views_key_check(view, key, may_lack, &err), &err);
+    else
+        assert_fails(rest_views_key_check(view, key, may_lack, &err), &err, ERROR_VIEW_UNFIT);
+}
+
+/* There are no rows yet that could show it. */
+static void a_rekey_to_what_rows_of_groups_never_have_is_refused(void **state)
+{
+    struct world world;
+
+    world_init(&world, *state, 8);
+    container_make(
+        *state,
+        VIEW("g", "/w", "\"c\"", "SELECT c.w, c.id, SUM(c.x) AS s FROM c GROUP BY c.w, c.id"),
+        1000);
+    container_make(*state, VIEW("v", "/w", "\"c\"", "SELECT c.w FROM c"), 1000);
+    rekey_try(&world, "g", "/x", false, false); /* of the source alone */
+    rekey_try(&world, "g", "/x", true, true);
+    rekey_try(&world, "g", "/s", true, false); /* an aggregate */
+    rekey_try(&world, "g", "/w", false, true);
+    rekey_try(&world, "g", "/id", false, true);
+    rekey_try(&world, "g", "/_id", false, true);
+    rekey_try(&world, "v", "/x", false, true);
+    rest_views_free(world.views);
+}
+
 static void query_put(struct world *world, const char *body)
 {
     CLEANUP(container_unref) struct container *after = NULL;
@@ -621,6 +657,7 @@ int main(void)
         STORY(views_are_what_their_queries_say_after_whatever_happened),
         STORY(a_rekey_of_either_side_leaves_the_view_right),
         STORY(groups_that_two_rekeys_placed_as_before_are_made_anew),
+        STORY(a_rekey_to_what_rows_of_groups_never_have_is_refused),
         STORY(a_generation_that_is_not_written_down_is_not_used),
     };
 
