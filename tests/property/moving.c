@@ -828,6 +828,20 @@ static void fault_forget(struct moving *moving)
                                   FAULT_NOT_WRITTEN);
 }
 
+/* Of several failures in one round the last is told: the refusal of the node that is away may hide
+ * a fault of the other, which is as a killed process leaves it. */
+static void fault_notice(struct moving *moving)
+{
+    struct engine_statistics statistics;
+    struct error err;
+
+    if (!moving->away || !moving->store->faults)
+        return;
+    assert_ok(engine_statistics(moving->engines[0], &statistics, &err), &err);
+    if (statistics.poisoned)
+        moving_restart(moving);
+}
+
 void moving_step(struct moving *moving)
 {
     unsigned dice = moving_below(moving, 100);
@@ -861,6 +875,7 @@ void moving_step(struct moving *moving)
     else if (dice < 97)
         care(moving);
     fault_forget(moving);
+    fault_notice(moving);
     if (dice >= 97 && !moving->away)
         moving_feed_follow(moving);
     if (moving->step % 200 == 0)
