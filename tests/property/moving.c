@@ -333,13 +333,35 @@ void moving_return(struct moving *moving)
         settle(moving);
 }
 
+static void fault_forget(struct moving *moving)
+{
+    for (size_t i = 0; i < MOVING_NODES && moving->store->faults; i++)
+        if (moving->engines[i])
+            fault_engine_fail_nth(moving->engines[i], FAULT_WRITES, 0, ERROR_NONE,
+                                  FAULT_NOT_WRITTEN);
+}
+
+/* Of several failures in one round the last is told: the refusal of the node that is away may hide
+ * a fault of the other, which is as a killed process leaves it until the end of the step. */
+static bool is_poisoned(struct moving *moving)
+{
+    struct engine_statistics statistics;
+    struct error err;
+
+    if (!moving->store->faults)
+        return false;
+    assert_ok(engine_statistics(moving->engines[0], &statistics, &err), &err);
+    return statistics.poisoned;
+}
+
 /* Nothing was done, and the failure is what was told. */
 bool moving_is_refusal(struct moving *moving, const struct error *err)
 {
     if (err->code != ERROR_NODE_DOWN || !moving->away)
         return false;
     moving->refused++;
-    if (fenced(moving))
+    fault_forget(moving); /* what has not come by now would meet those who settle */
+    if (!is_poisoned(moving) && fenced(moving))
         moving_return(moving);
     return true;
 }
@@ -820,25 +842,9 @@ static void fault_plan(struct moving *moving)
                               moving_below(moving, 2) ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
 }
 
-static void fault_forget(struct moving *moving)
-{
-    for (size_t i = 0; i < MOVING_NODES && moving->store->faults; i++)
-        if (moving->engines[i])
-            fault_engine_fail_nth(moving->engines[i], FAULT_WRITES, 0, ERROR_NONE,
-                                  FAULT_NOT_WRITTEN);
-}
-
-/* Of several failures in one round the last is told: the refusal of the node that is away may hide
- * a fault of the other, which is as a killed process leaves it. */
 static void fault_notice(struct moving *moving)
 {
-    struct engine_statistics statistics;
-    struct error err;
-
-    if (!moving->away || !moving->store->faults)
-        return;
-    assert_ok(engine_statistics(moving->engines[0], &statistics, &err), &err);
-    if (statistics.poisoned)
+    if (moving->away && is_poisoned(moving))
         moving_restart(moving);
 }
 
