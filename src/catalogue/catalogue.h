@@ -193,6 +193,10 @@ struct definition *container_definition(const struct container *container);
 struct partition_map *container_map(const struct container *container);
 struct migration *container_migration(const struct container *container); /* NULL: none */
 const struct promotion_list *container_promotions(const struct container *container);
+/* Counts how often a promotion changed which items the container shows, and ties that were
+ * forgotten; and what it was when the last was. */
+uint64_t container_shown(const struct container *container);
+uint64_t container_untied(const struct container *container);
 /* Whose changes of items are told, and whether; names live as long as the state. */
 struct history_origin container_history(const struct container *container);
 uint32_t container_account_number(const struct container *container);

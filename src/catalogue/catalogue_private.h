@@ -71,7 +71,8 @@ struct container {
     struct container_shares *shares; /* a reference; NULL: as the map says (catalogue_shares.h) */
     struct migration *migration;     /* a reference; NULL: none is under way */
     struct promotion_list promotions;
-    bool has_offer; /* of its own; else offer is the database's */
+    uint64_t shown, untied; /* container_shown, container_untied */
+    bool has_offer;         /* of its own; else offer is the database's */
     struct offer offer;
     struct catalogue_children
         *scripts[CHILD_SCRIPT_KINDS]; /* references, from CHILD_PROCEDURE on */
@@ -506,8 +507,13 @@ void catalogue_promotions_stale_free(struct catalogue *catalogue);
 /* ERROR_VIEW_BOUND: it is the source of a view. */
 NODISCARD bool catalogue_views_let_drop(const struct database *database,
                                         const struct container *container, struct error *err);
-/* ERROR_VIEW_BOUND: it is a view, or the source of one. */
+/* ERROR_VIEW_BOUND: it is a view. */
 NODISCARD bool catalogue_views_let_promote(const struct container *container, struct error *err);
+
+/* Where one of two containers that are to be tied is followed, the other is from now on, by changes
+ * of their own. ERROR_VIEW_BOUND. */
+NODISCARD bool catalogue_views_join(struct catalogue *catalogue, const struct container *origin,
+                                    const struct container *own, struct error *err);
 
 /* The sources of a view that is to be made are followed from now on, each by a change of its own.
  * ERROR_VIEW_UNFIT. */

@@ -18,7 +18,7 @@
 #include "partition/counters.h"
 #include "partition/layout.h"
 
-enum { FIRST_EPOCH = 1, PARENTS_MAX = 64 };
+enum { FIRST_EPOCH = 1, PARENTS_MAX = 64, JOIN_TRIES = 5 };
 
 /* --- What a tie does not allow --------------------------------------------------------------- */
 
@@ -70,11 +70,13 @@ static bool has_all(struct slice a, struct slice b, struct slice *ret_name)
     return true;
 }
 
-/* Do both make keys, entries and lifetimes the same way? *ret_name: the property that differs. */
+/* Do both make keys, entries and lifetimes the same way? Whether they are followed is the server's
+ * to say (views.c). *ret_name: the property that differs, in the arena. */
 static bool definitions_alike(const struct definition *a, const struct definition *b,
-                              struct slice *ret_name)
+                              struct arena *arena, struct slice *ret_name)
 {
-    struct slice left = definition_fields(a)->document, right = definition_fields(b)->document;
+    struct slice left = definition_with_followed(definition_fields(a), false, arena);
+    struct slice right = definition_with_followed(definition_fields(b), false, arena);
 
     return has_all(left, right, ret_name) && has_all(right, left, ret_name);
 }
@@ -82,13 +84,16 @@ static bool definitions_alike(const struct definition *a, const struct definitio
 bool catalogue_promotions_let_replace(const struct container *container,
                                       const struct definition *definition, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *arena = NULL;
     struct slice name;
 
+    if (container->promotions.count)
+        arena = arena_new();
     for (size_t i = 0; i < container->promotions.count; i++) {
         const struct promotion *promotion = container->promotions.list[i];
 
         if ((promotion_shares(promotion) || promotion->state == PROMOTION_PREPARING) &&
-            !definitions_alike(container->definition, definition, &name))
+            !definitions_alike(container->definition, definition, arena, &name))
             return bound(promotion, err, "the definition cannot be changed");
     }
     return true;
@@ -425,9 +430,10 @@ static bool unfit(struct error *err, const struct container *container, const ch
 
 static bool alike(const struct container *origin, const struct container *own, struct error *err)
 {
+    CLEANUP(arena_free) struct arena *arena = arena_new();
     struct slice name;
 
-    if (!definitions_alike(origin->definition, own->definition, &name))
+    if (!definitions_alike(origin->definition, own->definition, arena, &name))
         return error_set(err, ERROR_PROMOTION_UNFIT,
                          "containers \"%.*s\" and \"%.*s\" differ in their property \"%.*s\"",
                          SLICE_ARG(origin->state.info.id), SLICE_ARG(own->state.info.id),
@@ -436,6 +442,17 @@ static bool alike(const struct container *origin, const struct container *own, s
         return unfit(err, origin->before_count ? origin : own,
                      "is being indexed anew: wait until that is done");
     return true;
+}
+
+/* What is written through one is in the views of the other: both note it, or none does. */
+static bool followed_alike(const struct container *origin, const struct container *own,
+                           struct error *err)
+{
+    return definition_fields(origin->definition)->followed ==
+               definition_fields(own->definition)->followed ||
+           error_set(err, ERROR_BUSY,
+                     "views of container \"%.*s\" or \"%.*s\" come or go: try again",
+                     SLICE_ARG(origin->state.info.id), SLICE_ARG(own->state.info.id));
 }
 
 /* The committer knows of a partition by which version it was written last, whoever writes next. */
@@ -599,6 +616,8 @@ static bool prepare(struct pair *pair, const struct partition_key *key,
                              .own = pair->own->state.info.number,
                              .state = PROMOTION_PREPARING,
                              .grace = true,
+                             .origin_shown = pair->promotion ? pair->promotion->origin_shown : 0,
+                             .own_shown = pair->promotion ? pair->promotion->own_shown : 0,
                              .origin_id = pair->origin->state.info.id,
                              .own_id = pair->own->state.info.id,
                              .range = *range};
@@ -615,9 +634,9 @@ static bool prepare(struct pair *pair, const struct partition_key *key,
     return pair_commit(pair, &next, &next, err);
 }
 
-bool catalogue_promotion_begin(struct catalogue *catalogue, const struct container *origin,
-                               const struct container *own, const struct partition_key *key,
-                               struct promotion **ret_promotion, struct error *err)
+static bool begin(struct catalogue *catalogue, const struct container *origin,
+                  const struct container *own, const struct partition_key *key,
+                  struct promotion **ret_promotion, struct error *err)
 {
     CLEANUP(pair_end) struct pair pair;
     struct partition_range range;
@@ -630,7 +649,8 @@ bool catalogue_promotion_begin(struct catalogue *catalogue, const struct contain
         return false;
     range = partition_route_range(&definition_fields(pair.origin->definition)->key, key,
                                   pair.change.arena);
-    if (!begin_check(pair.origin_before, pair.own_before, key, &range, &pair.promotion, err))
+    if (!begin_check(pair.origin_before, pair.own_before, key, &range, &pair.promotion, err) ||
+        !followed_alike(pair.origin, pair.own, err))
         return false;
     wanted = (struct promotion){.origin = pair.origin->state.info.number,
                                 .own = pair.own->state.info.number,
@@ -640,6 +660,24 @@ bool catalogue_promotion_begin(struct catalogue *catalogue, const struct contain
         return false;
     *ret_promotion = promotion_ref(list_find(&pair.origin->promotions, &wanted));
     return true;
+}
+
+/* A container that is followed for the other's sake may be released before the two are tied. */
+bool catalogue_promotion_begin(struct catalogue *catalogue, const struct container *origin,
+                               const struct container *own, const struct partition_key *key,
+                               struct promotion **ret_promotion, struct error *err)
+{
+    if (!catalogue_promotion_check(catalogue, origin, own, key, err))
+        return false;
+    for (int i = 0; i < JOIN_TRIES; i++) {
+        if (!catalogue_views_join(catalogue, origin, own, err))
+            return false;
+        if (begin(catalogue, origin, own, key, ret_promotion, err))
+            return true;
+        if (err->code != ERROR_BUSY)
+            return false;
+    }
+    return false;
 }
 
 /* --- Sharing --------------------------------------------------------------------------------- */
@@ -677,7 +715,8 @@ static bool share_check(const struct pair *pair, const struct partition_span **r
         return false;
     if (!*ret_span)
         return error_set(err, ERROR_BUSY, "the key has no physical partition for itself yet");
-    return own_check(pair->origin, pair->own, err) && numbers_check(pair, *ret_span, err) &&
+    return own_check(pair->origin, pair->own, err) &&
+           followed_alike(pair->origin, pair->own, err) && numbers_check(pair, *ret_span, err) &&
            catalogue_stale_check(pair->change.catalogue, only_span(pair->own)->id, err);
 }
 
@@ -700,6 +739,7 @@ bool catalogue_promotion_share(struct catalogue *catalogue, const struct contain
     next.state = PROMOTION_OUT;
     next.grace = true;
     next.partition = span->id;
+    next.own_shown = ++pair.own->shown;
     map_set(pair.origin, TAKE(map));
     map_set(pair.own, own_map);
     pair.own->policy_version = pair.origin->policy_version;
@@ -733,6 +773,7 @@ bool catalogue_promotion_end(struct catalogue *catalogue, const struct container
     next = *pair.promotion;
     next.grace = false;
     closed = next.state == PROMOTION_OUT ? pair.origin : pair.own;
+    *(next.state == PROMOTION_OUT ? &next.origin_shown : &next.own_shown) = ++closed->shown;
     closed_before = next.state == PROMOTION_OUT ? pair.origin_before : pair.own_before;
     span = partition_map_find_id(closed_before->map, next.partition);
     assert(span);
@@ -781,7 +822,7 @@ static bool return_check(const struct pair *pair, const struct partition_span **
     const struct promotion *now = pair->promotion;
 
     if (!both_there(pair, now, err) || !calm(pair->origin, err) || !calm(pair->own, err) ||
-        !alike(pair->origin, pair->own, err))
+        !alike(pair->origin, pair->own, err) || !followed_alike(pair->origin, pair->own, err))
         return false;
     if (!only_span(pair->own))
         return unfit(err, pair->own, "has more than one physical partition: merge them first");
@@ -814,6 +855,7 @@ static bool come_back(struct pair *pair, struct error *err)
     next.state = PROMOTION_BACK;
     next.grace = true;
     next.partition = span->id;
+    next.origin_shown = ++pair->origin->shown;
     if (!pair_commit(pair, pair->promotion, &next, err))
         return false;
     catalogue_stale_add(catalogue, pair->origin_before, place, true);
@@ -833,6 +875,13 @@ bool catalogue_promotion_back(struct catalogue *catalogue, const struct containe
 }
 
 /* --- Forgetting ------------------------------------------------------------------------------ */
+
+/* Who follows what they show cannot ask for the tie any more. */
+static void untie(struct container *container, const struct promotion *promotion)
+{
+    if (container && promotion->state != PROMOTION_PREPARING)
+        container->untied = ++container->shown;
+}
 
 bool catalogue_promotion_forget(struct catalogue *catalogue, const struct container *tied,
                                 const struct promotion *promotion, struct error *err)
@@ -857,6 +906,8 @@ bool catalogue_promotion_forget(struct catalogue *catalogue, const struct contai
             return false;
         map_set(pair.origin, map);
     }
+    untie(pair.origin, pair.promotion);
+    untie(pair.own, pair.promotion);
     return pair_commit(&pair, pair.promotion, NULL, err);
 }
 

@@ -40,6 +40,7 @@
  *                 policyVersion, before: [{...}, ...] definitions items may still be indexed by,
  *                 migration: {...} as migration_append writes it, if one is under way,
  *                 promotions: [{...}, ...] as promotion_append writes them, if it has any,
+ *                 shown, untied: if they are not 0 (container_shown, container_untied),
  *                 lsn, ts: if they are not the header's: the map has changed since, or a migration}
  *     child      {body: {...} without system properties}
  *     offer      {number, kind: 0 manual, 1 autoscale, ru, ruPerMinute, tier, increment,
@@ -585,6 +586,10 @@ struct slice catalogue_record_container_write(const struct container *container,
         migration_write(container, &buf);
     if (container->promotions.count)
         promotions_write(&container->promotions, &buf);
+    if (container->shown) {
+        document_append_int64(&buf, SLICE("shown"), (int64_t)container->shown);
+        document_append_int64(&buf, SLICE("untied"), (int64_t)container->untied);
+    }
     if (keeps_stamp) {
         document_append_int64(&buf, SLICE("lsn"), (int64_t)container->state.info.lsn);
         document_append_int64(&buf, SLICE("ts"), container->state.info.ts_ms);
@@ -677,6 +682,8 @@ static bool container_promotions_read(const struct catalogue_record *record,
     struct document_iter iter;
     struct slice list;
 
+    (void)get_number(record->document, SLICE("shown"), INT64_MAX, &container->shown);
+    (void)get_number(record->document, SLICE("untied"), INT64_MAX, &container->untied);
     if (!get_document(record->document, SLICE("promotions"), DOCUMENT_ARRAY, &list))
         return true;
     document_iter_init(&iter, list);

@@ -181,6 +181,8 @@ static void kind_copy(struct catalogue_state *to, const struct catalogue_state *
         container->shares = container_shares_ref(old->shares);
         container->migration = migration_ref(old->migration);
         container->promotions = old->promotions;
+        container->shown = old->shown;
+        container->untied = old->untied;
         for (size_t i = 0; i < old->promotions.count; i++)
             (void)promotion_ref(old->promotions.list[i]);
         container->has_offer = old->has_offer;
@@ -492,6 +494,16 @@ struct migration *container_migration(const struct container *container)
 const struct promotion_list *container_promotions(const struct container *container)
 {
     return &container->promotions;
+}
+
+uint64_t container_shown(const struct container *container)
+{
+    return container->shown;
+}
+
+uint64_t container_untied(const struct container *container)
+{
+    return container->untied;
 }
 
 struct history_origin container_history(const struct container *container)

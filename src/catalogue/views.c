@@ -46,15 +46,89 @@ bool catalogue_views_let_drop(const struct database *database, const struct cont
                      SLICE_ARG(container->state.info.id), SLICE_ARG(view->state.info.id));
 }
 
+/* A view has all that its query says of its sources: of what another container has of it, it would
+ * not. */
 bool catalogue_views_let_promote(const struct container *container, struct error *err)
 {
-    const struct definition_fields *fields = definition_fields(container->definition);
+    return !view_of(container)->form ||
+           error_set(
+               err, ERROR_VIEW_BOUND,
+               "no key of container \"%.*s\" is promoted: it is a view, which has all rows of "
+               "its query; make another view with that key in its WHERE",
+               SLICE_ARG(container->state.info.id));
+}
 
-    if (!fields->followed && !fields->view.form)
-        return true;
-    return error_set(err, ERROR_VIEW_BOUND, "no key of container \"%.*s\" is promoted: %s",
-                     SLICE_ARG(container->state.info.id),
-                     fields->view.form ? "it is a view" : "views are kept from it");
+/* --- Those that show the same items ---------------------------------------------------------- */
+
+/* A key's own container, the container it is of, and the own ones of that one's other keys: items
+ * may be written through one and shown by another. Either all of them are followed or none. */
+struct kin {
+    size_t count;
+    struct container *list[PROMOTIONS_MAX + 1]; /* borrowed from the database */
+};
+
+static struct container *child_find(const struct database *database, uint32_t number)
+{
+    struct catalogue_state *state = catalogue_state_find_number(&database->state, number);
+
+    return state ? catalogue_state_container(state) : NULL;
+}
+
+static struct kin kin_of(const struct database *database, struct container *container)
+{
+    const struct promotion_list *ties = &container->promotions;
+    struct kin kin = {0};
+
+    if (ties->count && ties->list[0]->own == container->state.info.number) {
+        struct container *origin = child_find(database, ties->list[0]->origin);
+
+        container = origin ? origin : container;
+    }
+    kin.list[kin.count++] = container;
+    for (size_t i = 0; i < container->promotions.count; i++) {
+        struct container *own = child_find(database, container->promotions.list[i]->own);
+
+        if (own && own != container)
+            kin.list[kin.count++] = own;
+    }
+    return kin;
+}
+
+static bool kin_has_views(const struct database *database, const struct kin *kin)
+{
+    const struct container *unused = NULL;
+
+    for (size_t i = 0; i < kin->count; i++)
+        if (views_count(database, kin->list[i]->state.info.number, &unused))
+            return true;
+    return false;
+}
+
+bool catalogue_views_need_followed(const struct database *database, struct container *container)
+{
+    const struct kin kin = kin_of(database, container);
+
+    return kin_has_views(database, &kin);
+}
+
+/* While two containers have one partition, the definition of neither can write otherwise. */
+static bool kin_shares(const struct kin *kin)
+{
+    const struct promotion_list *ties = &kin->list[0]->promotions;
+
+    for (size_t i = 0; i < ties->count; i++)
+        if (promotion_shares(ties->list[i]))
+            return true;
+    return false;
+}
+
+/* One that is not followed; NULL: all are. */
+static struct container *kin_unfollowed(const struct kin *kin)
+{
+    for (size_t i = 0; i < kin->count; i++)
+        if (!definition_fields(kin->list[i]->definition)->followed)
+            return kin->list[i];
+    return NULL;
 }
 
 /* --- Making one ------------------------------------------------------------------------------ */
@@ -84,17 +158,21 @@ static bool unfit(struct slice source, const char *why, struct error *err)
                      (int)MIN(source.len, (size_t)100), (const char *)source.data, why);
 }
 
-static bool source_check(const struct database *database, const struct container *source,
+static bool source_check(const struct database *database, struct container *source,
                          struct error *err)
 {
     const struct definition_fields *fields = definition_fields(source->definition);
+    const struct kin kin = kin_of(database, source);
     const struct container *unused = NULL;
     struct slice id = source->state.info.id;
 
     if (fields->identity != DEFINITION_IDENTITY_ID)
         return unfit(id, "its items are known by \"_id\"", err);
-    if (source->promotions.count)
-        return unfit(id, "a key of it is promoted, or it is for a promoted key", err);
+    if (kin_unfollowed(&kin) && kin_shares(&kin))
+        return unfit(id,
+                     "a key of it, or of the container it was promoted from, is served by two "
+                     "containers: end the grace period of that promotion first",
+                     err);
     if (level_of(database, source) >= CATALOGUE_VIEW_LEVELS_MAX)
         return unfit(id, "it is a view of a view, and views are kept two deep at most", err);
     if (views_count(database, source->state.info.number, &unused) >= CATALOGUE_VIEWS_MAX)
@@ -129,10 +207,12 @@ bool catalogue_view_complete(const struct catalogue_found *found, struct definit
     *ret_followed = true;
     for (size_t i = 0; i < fields->view.source_count; i++) {
         struct container *source = NULL;
+        struct kin kin;
 
         if (!source_find(found->database, fields, i, &source, err))
             return false;
-        *ret_followed &= definition_fields(source->definition)->followed;
+        kin = kin_of(found->database, source);
+        *ret_followed &= !kin_unfollowed(&kin);
         rids[i] = container_rid(source);
     }
     return !*ret_followed ||
@@ -155,17 +235,23 @@ static bool followed_set(struct catalogue_change *change, const struct catalogue
                                         &container, err);
 }
 
+/* One change for each container. *ret_more: there may be others that show the same items. */
 static bool source_follow(struct catalogue *catalogue, struct slice account, struct slice database,
-                          const struct definition_fields *fields, size_t nth, struct error *err)
+                          const struct definition_fields *fields, size_t nth, bool *ret_more,
+                          struct error *err)
 {
     CLEANUP(catalogue_change_end) struct catalogue_change change;
     struct catalogue_found found;
+    struct kin kin;
 
-    return catalogue_change_begin(catalogue, &change, err) &&
-           catalogue_find_database(change.root, account, database, true, &found, err) &&
-           source_find(found.database, fields, nth, &found.container, err) &&
-           (definition_fields(found.container->definition)->followed ||
-            followed_set(&change, &found, true, err));
+    if (!catalogue_change_begin(catalogue, &change, err) ||
+        !catalogue_find_database(change.root, account, database, true, &found, err) ||
+        !source_find(found.database, fields, nth, &found.container, err))
+        return false;
+    kin = kin_of(found.database, found.container);
+    found.container = kin_unfollowed(&kin);
+    *ret_more = found.container != NULL;
+    return !found.container || followed_set(&change, &found, true, err);
 }
 
 bool catalogue_view_follow(struct catalogue *catalogue, struct slice account, struct slice database,
@@ -173,9 +259,13 @@ bool catalogue_view_follow(struct catalogue *catalogue, struct slice account, st
 {
     const struct definition_fields *fields = definition_fields(definition);
 
-    for (size_t i = 0; i < fields->view.source_count; i++)
-        if (!source_follow(catalogue, account, database, fields, i, err))
-            return false;
+    for (size_t i = 0; i < fields->view.source_count; i++) {
+        bool more = true;
+
+        while (more)
+            if (!source_follow(catalogue, account, database, fields, i, &more, err))
+                return false;
+    }
     return true;
 }
 
@@ -203,15 +293,61 @@ bool catalogue_view_release(struct catalogue *catalogue, const struct container 
                             struct error *err)
 {
     CLEANUP(catalogue_change_end) struct catalogue_change change;
-    const struct container *unused = NULL;
     struct catalogue_found found;
+    struct kin kin;
 
     if (!catalogue_change_begin(catalogue, &change, err))
         return false;
-    return !found_of(change.root, container, &found) ||
-           !definition_fields(found.container->definition)->followed ||
-           views_count(found.database, found.container->state.info.number, &unused) ||
+    if (!found_of(change.root, container, &found) ||
+        !definition_fields(found.container->definition)->followed)
+        return true;
+    kin = kin_of(found.database, found.container);
+    return kin_has_views(found.database, &kin) || kin_shares(&kin) ||
            followed_set(&change, &found, false, err);
+}
+
+/* *ret_more: it was not, or others that show the same items may not be. */
+static bool container_follow(struct catalogue *catalogue, const struct container *container,
+                             bool *ret_more, struct error *err)
+{
+    CLEANUP(catalogue_change_end) struct catalogue_change change;
+    struct catalogue_found found;
+    struct kin kin;
+
+    *ret_more = false;
+    if (!catalogue_change_begin(catalogue, &change, err))
+        return false;
+    if (!found_of(change.root, container, &found))
+        return true;
+    kin = kin_of(found.database, found.container);
+    found.container = kin_unfollowed(&kin);
+    *ret_more = found.container != NULL;
+    if (!found.container)
+        return true;
+    if (kin_shares(&kin))
+        return error_set(err, ERROR_VIEW_BOUND,
+                         "views are kept from the other container, and another key of container "
+                         "\"%.*s\" is served by two: end the grace period of that promotion first",
+                         SLICE_ARG(container->state.info.id));
+    return followed_set(&change, &found, true, err);
+}
+
+bool catalogue_views_join(struct catalogue *catalogue, const struct container *origin,
+                          const struct container *own, struct error *err)
+{
+    const struct container *both[] = {origin, own};
+
+    if (!definition_fields(origin->definition)->followed &&
+        !definition_fields(own->definition)->followed)
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+        bool more = true;
+
+        while (more)
+            if (!container_follow(catalogue, both[i], &more, err))
+                return false;
+    }
+    return true;
 }
 
 bool catalogue_view_settle(struct catalogue *catalogue, const struct container *view,

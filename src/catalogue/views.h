@@ -18,7 +18,12 @@ enum {
 NODISCARD bool catalogue_view_settle(struct catalogue *catalogue, const struct container *view,
                                      enum definition_view_status status, struct error *err);
 
-/* A container that is followed and has no views is so no longer. Nothing happens if it has some. */
+/* Are there views of a container of the database, or of one that it is or was to be tied to by a
+ * promotion: what is written through one may be shown by the other? */
+bool catalogue_views_need_followed(const struct database *database, struct container *container);
+
+/* A container that is followed and has no views is so no longer. Nothing happens if it has some, or
+ * one it is tied to has, or they have a partition together. */
 NODISCARD bool catalogue_view_release(struct catalogue *catalogue,
                                       const struct container *container, struct error *err);
 

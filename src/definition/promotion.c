@@ -1,7 +1,8 @@
 /* The document of a promotion:
  *
  *     {origin, own, partition, state: 0 preparing, 1 out, 2 back, grace, since,
- *      originId, ownId, key: JSON text, min, max: bytes of routing keys} */
+ *      originId, ownId, key: JSON text, min, max: bytes of routing keys,
+ *      originShown, ownShown: 0 where they are missing} */
 #include "definition/promotion.h"
 
 #include "document/bson.h"
@@ -52,6 +53,22 @@ void promotion_unref(struct promotion *promotion)
 bool promotion_shares(const struct promotion *promotion)
 {
     return promotion->state != PROMOTION_PREPARING && promotion->grace;
+}
+
+bool promotion_shows(const struct promotion *promotion, uint32_t container)
+{
+    if (promotion_shares(promotion))
+        return true;
+    return container == (promotion->state == PROMOTION_OUT ? promotion->own : promotion->origin);
+}
+
+uint32_t promotion_other(const struct promotion *promotion, uint32_t container,
+                         struct slice *ret_id)
+{
+    bool is_origin = container == promotion->origin;
+
+    *ret_id = is_origin ? promotion->own_id : promotion->origin_id;
+    return is_origin ? promotion->own : promotion->origin;
 }
 
 uint32_t promotion_home(const struct promotion *promotion)
@@ -178,6 +195,8 @@ void promotion_append(const struct promotion *promotion, struct buf *buf)
     document_append_string(buf, SLICE("key"), promotion->key);
     document_append(buf, SLICE("min"), &min);
     document_append(buf, SLICE("max"), &max);
+    document_append_int64(buf, SLICE("originShown"), (int64_t)promotion->origin_shown);
+    document_append_int64(buf, SLICE("ownShown"), (int64_t)promotion->own_shown);
     document_end(buf, begin);
 }
 
@@ -212,7 +231,7 @@ static bool bytes_take(struct slice document, const char *name, struct slice *re
 bool promotion_parse(struct slice document, struct promotion **ret_promotion, struct error *err)
 {
     struct promotion promotion = {0};
-    int64_t origin, own, partition, state;
+    int64_t origin, own, partition, state, shown;
     struct document_value grace;
 
     if (!number_read(document, "origin", UINT32_MAX, &origin) ||
@@ -232,6 +251,10 @@ bool promotion_parse(struct slice document, struct promotion **ret_promotion, st
     promotion.partition = (uint32_t)partition;
     promotion.state = (enum promotion_state)state;
     promotion.grace = grace.boolean;
+    if (number_read(document, "originShown", INT64_MAX, &shown))
+        promotion.origin_shown = (uint64_t)shown;
+    if (number_read(document, "ownShown", INT64_MAX, &shown))
+        promotion.own_shown = (uint64_t)shown;
     *ret_promotion = promotion_new(&promotion);
     return true;
 }

@@ -33,6 +33,8 @@ struct promotion {
     enum promotion_state state;
     bool grace;
     int64_t since_ms;               /* wall clock: when it came to this state */
+    uint64_t origin_shown,          /* container_shown of either, when it last began or ceased */
+        own_shown;                  /* to show the items by this tie; 0: it never did */
     struct slice origin_id, own_id; /* names of the containers */
     struct slice key;               /* JSON, as clients write it in the header */
     struct partition_range range;   /* of its routing keys */
@@ -46,6 +48,13 @@ CLEANUP_FN(struct promotion *, promotion_unref)
 
 /* Is its partition in both maps? */
 bool promotion_shares(const struct promotion *promotion);
+
+/* Does one of its two containers, by its number, show the items? */
+bool promotion_shows(const struct promotion *promotion, uint32_t container);
+
+/* The other of its two containers, by its number, and its name. */
+uint32_t promotion_other(const struct promotion *promotion, uint32_t container,
+                         struct slice *ret_id);
 
 /* The container that the items belong to, by its number. */
 uint32_t promotion_home(const struct promotion *promotion);

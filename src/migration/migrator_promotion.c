@@ -28,7 +28,8 @@ static void both_handed(struct migrator *migrator, const struct container *tied,
     handed(migrator, tied);
     if (catalogue_promotion_other(migrator->catalogue, tied, promotion, &other, &ignored))
         handed(migrator, other);
-    migrator_wake(migrator); /* to sweep what is left */
+    bell_ring(migrator->options.bell); /* views look at what their sources show now */
+    migrator_wake(migrator);           /* to sweep what is left */
 }
 
 /* tied: either of its containers, which are of one database. */

@@ -218,9 +218,6 @@ test('what cannot be a view is refused by name, and nothing is left of it', asyn
   assert.deepEqual((await at.database.containers.readAll().fetchAll()).resources.map((c) => c.id), ['orders']);
   for (let i = 0; i < 5; i++) await make({ id: `view${i}` });
   await assert.rejects(make({ id: 'view5' }), because(/5 views/));
-  const promoted = await at.send('POST', '/_orrery/containers/shop/orders/promote', { body: { partitionKey: ['t1'], to: 'own', throughput: 400 } });
-  assert.equal(promoted.status, 409, promoted.text);
-  assert.match(promoted.json.message, /views are kept from it/);
 });
 
 test('a view is waited for by the session token of a write, and says how far it is in LSNs', async (t) => {

@@ -8,6 +8,7 @@
 #include "document/bson.h"
 #include "front/rest/views/groups.h"
 #include "front/rest/views/refresh.h"
+#include "front/rest/views/shown.h"
 #include "item/contribution.h"
 #include "item/scan.h"
 
@@ -116,6 +117,7 @@ static void begin(const struct step *step, bool again)
 
     state->generation += state->made_by != now;
     state->made_by = now;
+    rest_view_shown_begin(state, catalogue_of(step));
     state->at = behind(commit_clock_settled(times_of(step)));
     state->at_ms = clock_read_wall_ms(step->terms->services->clock);
     state->walked = true;
@@ -370,6 +372,56 @@ static bool sweep(const struct step *step, struct error *err)
     return rest_view_state_write(state, catalogue_of(step), err);
 }
 
+/* --- Keys that a source shows or shows no more ----------------------------------------------- */
+
+/* Items of a key that is not shown are gone as far as the view goes. */
+static bool range_page(const struct step *step, const struct rest_view_reshown *reshown,
+                       struct slice *ret_position, bool *ret_over, struct error *err)
+{
+    struct item_space space = source_space(step, reshown->walked);
+    struct rest_view_touched *touched;
+    struct item_scan_page page;
+
+    if (!page_read(step, &space, &page, ret_position, ret_over, err))
+        return false;
+    *ret_over |= slice_compare(*ret_position, reshown->range.max) >= 0;
+    touched = ARENA_ARRAY(step->arena, struct rest_view_touched, page.count + 1);
+    for (size_t i = 0; i < page.count; i++)
+        touched[i] = (struct rest_view_touched){
+            .source =
+                container_rid_below(reshown->container, RID_ITEM, page.items[i].header.number),
+            .document = reshown->is_shown ? page.items[i].document : SLICE_NONE};
+    return rest_view_refresh(step->state, step->terms->services, step->view, touched, page.count,
+                             err);
+}
+
+/* One page of the items of a key. What is done with them meanwhile is in the histories, under
+ * either name; if the key goes or comes again, the count is another and the walk begins anew. */
+static bool range_walk(const struct step *step, const struct rest_view_reshown *reshown,
+                       struct error *err)
+{
+    struct rest_view_state *state = step->state;
+    struct slice position;
+    bool over;
+
+    if (state->source != reshown->source || state->keys != reshown->shown) {
+        state->source = (uint32_t)reshown->source;
+        state->keys = reshown->shown;
+        position_set(state, reshown->range.min);
+    }
+    if (!range_page(step, reshown, &position, &over, err))
+        return false;
+    if (!over) {
+        position_set(state, position);
+        return true;
+    }
+    state->shown[reshown->source] = reshown->shown;
+    state->source = 0;
+    state->keys = 0;
+    position_set(state, SLICE_NONE);
+    return true;
+}
+
 /* --- Following ------------------------------------------------------------------------------- */
 
 /* What a walk over the histories has found. */
@@ -390,15 +442,44 @@ static bool is_found(const struct found *found, struct rid item)
     return false;
 }
 
-static bool records_read(const struct step *step, uint64_t settled, struct found *found,
-                         struct error *err)
+/* Where two sources of the view show the same items, each has rows of its own. */
+static void record_find(const struct step *step, const struct rest_view_hearing *hearing,
+                        const struct history_record *record, uint64_t number, struct found *found)
+{
+    for (size_t i = 0; i < hearing->count; i++) {
+        struct rid item;
+
+        if (hearing->list[i].container != record->origin.container)
+            continue;
+        item = rid_below_container(RID_ITEM, step->state->database,
+                                   step->definition->source_rids[hearing->list[i].source].owner,
+                                   number);
+        if (!found->count)
+            found->first_ms = record->wall_ms;
+        if (!is_found(found, item))
+            found->items[found->count++] = item;
+    }
+}
+
+static bool is_heard(const struct rest_view_hearing *hearing, uint32_t container)
+{
+    for (size_t i = 0; i < hearing->count; i++)
+        if (hearing->list[i].container == container)
+            return true;
+    return false;
+}
+
+static bool records_read(const struct step *step, const struct rest_view_hearing *hearing,
+                         uint64_t settled, struct found *found, struct error *err)
 {
     CLEANUP(cluster_walk_free) struct cluster_walk *walk = NULL;
     struct rest_view_state *state = step->state;
 
     if (!cluster_walk_new(catalogue_cluster(catalogue_of(step)), state->at, settled, &walk, err))
         return false;
-    for (size_t i = 0; i < RECORDS_MAX && found->count < REST_VIEW_BATCH_MAX; i++) {
+    for (size_t i = 0;
+         i < RECORDS_MAX && found->count + step->definition->source_count <= REST_VIEW_BATCH_MAX;
+         i++) {
         struct history_record record;
         uint64_t number;
         bool there;
@@ -412,18 +493,11 @@ static bool records_read(const struct step *step, uint64_t settled, struct found
         found->last = record.place;
         found->last_ms = record.wall_ms;
         if (record.kind != HISTORY_TOUCHED || record.origin.account != state->account ||
-            source_find(step, record.origin.container) == step->definition->source_count)
+            !is_heard(hearing, record.origin.container))
             continue;
         if (!history_touched_number(&record, &number, err))
             return false;
-
-        struct rid item =
-            rid_below_container(RID_ITEM, state->database, record.origin.container, number);
-
-        if (!found->count)
-            found->first_ms = record.wall_ms;
-        if (!is_found(found, item))
-            found->items[found->count++] = item;
+        record_find(step, hearing, &record, number, found);
     }
     return true;
 }
@@ -457,16 +531,11 @@ static bool rebuild(const struct step *step, const char *why, struct error *err)
     return begun_note(step, err);
 }
 
-/* Was something of a source noted since it was last looked at? What was before this process began
- * is not known. */
-static bool is_quiet(const struct rest_view_state *state, struct commit_clock *times)
+/* Was nothing of a source noted since it was last looked at? What was before this process began is
+ * not known. */
+static bool is_quiet(const struct rest_view_state *state, uint64_t noted)
 {
-    if (!state->walked)
-        return false;
-    for (size_t i = 0; i < state->source_count; i++)
-        if (commit_clock_noted(times, state->hashes[i]) > state->at.time)
-            return false;
-    return true;
+    return state->walked && noted <= state->at.time;
 }
 
 /* Where the partitions of the sources are now. A node that is away has them where they were. */
@@ -499,33 +568,34 @@ static void seen_take(const struct step *step)
     }
 }
 
-static uint64_t noted(const struct rest_view_state *state, struct commit_clock *times)
-{
-    uint64_t time = 0;
-
-    for (size_t i = 0; i < state->source_count; i++)
-        time = MAX(time, commit_clock_noted(times, state->hashes[i]));
-    return time;
-}
-
 static bool follow(const struct step *step, bool *ret_more, struct error *err)
 {
     struct rest_view_state *state = step->state;
     int64_t now_ms = clock_read_wall_ms(step->terms->services->clock);
+    struct rest_view_hearing hearing = rest_view_hearing(state, catalogue_of(step), step->arena);
+    struct rest_view_hearing later;
     struct found found = {0};
     uint64_t last, settled;
     bool lost;
 
     /* What is durable was noted: once all that was noted by then is settled, the walk meets it. */
-    if (!is_quiet(state, times_of(step)))
+    if (!is_quiet(state, rest_view_hearing_noted(&hearing, times_of(step))))
         seen_take(step);
-    last = noted(state, times_of(step));
+    last = rest_view_hearing_noted(&hearing, times_of(step));
     settled = commit_clock_settled(times_of(step));
+    later = rest_view_hearing(state, catalogue_of(step), step->arena);
+    *ret_more = true;
+    if (!rest_view_hearing_same(&hearing, &later)) {
+        /* what was written by a new tie may be settled already, and is not to be passed */
+        memory_free(state->seen_next);
+        state->seen_next = NULL;
+        return true;
+    }
     *ret_more = false;
-    if (is_quiet(state, times_of(step))) {
+    if (is_quiet(state, rest_view_hearing_noted(&hearing, times_of(step)))) {
         found.all = true;
     } else {
-        if (!records_read(step, settled, &found, err) ||
+        if (!records_read(step, &hearing, settled, &found, err) ||
             !cluster_walk_lost(catalogue_cluster(catalogue_of(step)), state->at.time, &lost, err))
             return false;
         *ret_more = lost || (found.count && now_ms - found.first_ms > step->terms->lag_ms_max);
@@ -559,30 +629,56 @@ static bool follow(const struct step *step, bool *ret_more, struct error *err)
     return true;
 }
 
-bool rest_view_has_all(const struct rest_view_state *state, struct commit_clock *times)
+bool rest_view_has_all(const struct rest_view_state *state, struct catalogue *catalogue)
 {
-    return state->phase == REST_VIEW_FOLLOW && is_quiet(state, times);
+    CLEANUP(arena_free) struct arena *arena = NULL;
+    struct rest_view_hearing hearing;
+
+    if (state->phase != REST_VIEW_FOLLOW || !rest_view_shown_is_seen(state, catalogue))
+        return false;
+    arena = arena_new();
+    hearing = rest_view_hearing(state, catalogue, arena);
+    return is_quiet(state,
+                    rest_view_hearing_noted(&hearing, cluster_times(catalogue_cluster(catalogue))));
 }
 
 bool rest_view_has_seen(const struct rest_view_state *state, uint64_t partition, uint64_t lsn)
 {
     if (state->phase != REST_VIEW_FOLLOW)
         return false;
-    for (size_t i = 0; i < state->seen_count; i++)
+    for (size_t i = 0; i < state->seen_count; i++) /* of partitions that were shown then */
         if (state->seen[i].partition == partition)
             return state->seen[i].lsn >= lsn;
     return false;
 }
 
-int64_t rest_view_lag(const struct rest_view_state *state, struct commit_clock *times,
+int64_t rest_view_lag(const struct rest_view_state *state, struct catalogue *catalogue,
                       int64_t now_ms)
 {
-    if (rest_view_has_all(state, times))
+    if (rest_view_has_all(state, catalogue))
         return 0;
     return MAX(now_ms - state->at_ms, (int64_t)1);
 }
 
 /* --- Steps ----------------------------------------------------------------------------------- */
+
+static bool follow_shown(const struct step *step, bool *ret_more, struct error *err)
+{
+    CLEANUP(rest_view_reshown_done) struct rest_view_reshown reshown;
+
+    rest_view_shown_next(step->state, catalogue_of(step), step->arena, &reshown);
+    switch (reshown.what) {
+    case REST_VIEW_SHOWN_SEEN:
+        return follow(step, ret_more, err);
+    case REST_VIEW_SHOWN_RANGE:
+        return range_walk(step, &reshown, err);
+    case REST_VIEW_SHOWN_ALL:
+        return rebuild(step, "a promotion of a source was forgotten, or its container dropped",
+                       err);
+    }
+    assert(!"nothing else is shown");
+    return false;
+}
 
 bool rest_view_step(struct rest_view_state *state, const struct rest_view_terms *terms,
                     struct container *view, bool *ret_more, struct error *err)
@@ -607,7 +703,7 @@ bool rest_view_step(struct rest_view_state *state, const struct rest_view_terms 
     case REST_VIEW_SWEEP:
         return sweep(&step, err);
     case REST_VIEW_FOLLOW:
-        return follow(&step, ret_more, err);
+        return follow_shown(&step, ret_more, err);
     }
     assert(!"no phase");
     return false;

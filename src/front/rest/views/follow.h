@@ -3,7 +3,8 @@
  *     new     where the histories of all nodes are now is noted; then what the sources hold is
  *     fill    brought in page by page. What changes meanwhile is in the histories.
  *     sweep   a view that is built again may have items whose sources have gone: they go
- *     follow  the histories tell which items were touched; each is looked at as it is now
+ *     follow  the histories tell which items were touched; each is looked at as it is now. When a
+ *             promotion gives or takes a key of a source, the items of the key are walked (shown.h)
  *
  * Whatever is removed from a history before a view has come by is not missed silently: the view is
  * built again, and is readable meanwhile. */
@@ -22,11 +23,11 @@ NODISCARD bool rest_view_step(struct rest_view_state *state, const struct rest_v
                               struct container *view, bool *ret_more, struct error *err);
 
 /* How far it is behind its sources, in milliseconds. */
-int64_t rest_view_lag(const struct rest_view_state *state, struct commit_clock *times,
+int64_t rest_view_lag(const struct rest_view_state *state, struct catalogue *catalogue,
                       int64_t now_ms);
 
-/* Does it have whatever was committed to its sources? */
-bool rest_view_has_all(const struct rest_view_state *state, struct commit_clock *times);
+/* Does it have whatever was committed to its sources, and the items that they show? */
+bool rest_view_has_all(const struct rest_view_state *state, struct catalogue *catalogue);
 
 /* Does it have what a partition of a source has had at an LSN? False: not, or it cannot tell. */
 bool rest_view_has_seen(const struct rest_view_state *state, uint64_t partition, uint64_t lsn);

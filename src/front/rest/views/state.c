@@ -5,9 +5,10 @@
 #include "catalogue/notes.h"
 
 enum {
-    FORMAT_FIRST = 1,  /* without generation and hash */
-    FORMAT_BEFORE = 2, /* does not know of gaps */
-    FORMAT = 3,
+    FORMAT_FIRST = 1,   /* without generation and hash */
+    FORMAT_BEFORE = 2,  /* does not know of gaps */
+    FORMAT_UNSHOWN = 3, /* without counts of what sources show */
+    FORMAT = 4,
     FLAG_AGAIN = 1,
     FLAG_GAPS = 2,
     KEY_LEN = 13,
@@ -58,6 +59,26 @@ static void place_follow(struct rest_view_state *state, const struct commit_cloc
         state->at = (struct history_place){started, UINT32_MAX, UINT32_MAX};
 }
 
+/* The rest of a note behind the counts. False: it ends before them. */
+static bool shown_read(struct rest_view_state *state, struct slice *rest)
+{
+    size_t count;
+
+    if (!rest->len || rest->data[0] > DEFINITION_VIEW_SOURCES_MAX ||
+        rest->len < 1 + (size_t)rest->data[0] * 8)
+        return false;
+    count = rest->data[0];
+    for (size_t i = 0; i < count; i++)
+        state->shown[i] = bytes_get_be64(rest->data + 1 + 8 * i);
+    *rest = slice_skip(*rest, 1 + 8 * count);
+    return true;
+}
+
+static bool unreadable(const struct rest_view_state *state, struct error *err)
+{
+    return error_set(err, ERROR_STORE_CORRUPT, "the note of view %u cannot be read", state->number);
+}
+
 bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catalogue,
                           struct error *err)
 {
@@ -65,6 +86,7 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     struct engine_value value;
     const uint8_t *from;
     uint8_t key[KEY_LEN];
+    struct slice rest;
     size_t fixed;
 
     key_write(state, key);
@@ -76,11 +98,10 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
     fixed = value.bytes.len && from[0] == FORMAT_FIRST ? FIXED_LEN_FIRST : FIXED_LEN;
     if (value.bytes.len < fixed || from[0] < FORMAT_FIRST || from[0] > FORMAT ||
         from[1] > REST_VIEW_FOLLOW)
-        return error_set(err, ERROR_STORE_CORRUPT, "the note of view %u cannot be read",
-                         state->number);
+        return unreadable(state, err);
     state->phase = (enum rest_view_phase)from[1];
     state->again = from[2] & FLAG_AGAIN;
-    state->gaps = from[0] < FORMAT || (from[2] & FLAG_GAPS);
+    state->gaps = from[0] <= FORMAT_BEFORE || (from[2] & FLAG_GAPS);
     state->at = (struct history_place){.time = bytes_get_be64(from + 3),
                                        .origin = bytes_get_be32(from + 11),
                                        .ordinal = bytes_get_be32(from + 15)};
@@ -92,8 +113,11 @@ bool rest_view_state_read(struct rest_view_state *state, struct catalogue *catal
         state->generation = bytes_get_be32(from + 39);
         state->made_by = bytes_get_be64(from + 43);
     }
+    rest = slice_skip(value.bytes, fixed);
+    if (from[0] > FORMAT_UNSHOWN && !shown_read(state, &rest))
+        return unreadable(state, err);
     buf_clear(&state->position);
-    buf_append_slice(&state->position, slice_skip(value.bytes, fixed));
+    buf_append_slice(&state->position, rest);
     place_follow(state, cluster_times(catalogue_cluster(catalogue)));
     return true;
 }
@@ -106,7 +130,9 @@ bool rest_view_state_write(struct rest_view_state *state, struct catalogue *cata
                                               (uint8_t)((state->again ? FLAG_AGAIN : 0) |
                                                         (state->gaps ? FLAG_GAPS : 0))};
 
-    buf_init(&value, FIXED_LEN + POSITION_MAX);
+    uint8_t shown[1 + 8 * DEFINITION_VIEW_SOURCES_MAX] = {(uint8_t)state->source_count};
+
+    buf_init(&value, FIXED_LEN + sizeof shown + POSITION_MAX);
     bytes_put_be64(fixed + 3, state->at.time);
     bytes_put_be32(fixed + 11, state->at.origin);
     bytes_put_be32(fixed + 15, state->at.ordinal);
@@ -117,6 +143,9 @@ bool rest_view_state_write(struct rest_view_state *state, struct catalogue *cata
     bytes_put_be64(fixed + 43, state->made_by);
     key_write(state, key);
     buf_append(&value, fixed, sizeof fixed);
+    for (size_t i = 0; i < state->source_count; i++)
+        bytes_put_be64(shown + 1 + 8 * i, state->shown[i]);
+    buf_append(&value, shown, 1 + 8 * state->source_count);
     buf_append_slice(&value, buf_slice(&state->position));
     if (!catalogue_notes_write(
             catalogue,

@@ -3,22 +3,25 @@
  * A note under 'v' | account, 4 | database, 4 | container, 4 (catalogue/notes.h) has, numbers
  * big-endian,
  *
- *     1  format, 3
+ *     1  format, 4
  *     1  phase (enum rest_view_phase)
  *     1  flags: 1, it may have items that nothing stands for, as it was not empty when it was
  *        begun; 2, it lacks items that could not be stored
  *     8, 4, 4  time, origin, ordinal: changes up to this place are in it, or will be when what is
  *        there is filled in; read as no later than the beginning of the process that reads it
  *     8  wall clock of that place, ms
- *     4  filling: which source
- *     8  filling: a hash of how keys of that source are made
+ *     4  filling: which source; following: of which source a key is walked
+ *     8  filling: a hash of how keys of that source are made; following: which count of what that
+ *        source shows the key belongs to, 0 where none is walked (shown.h)
  *     4  generation of its contributions (item/contribution.h)
  *     8  a hash of what it was made by: its query; with GROUP BY also how its keys are made
- *     .. filling: behind which item; sweeping: behind which item of the view
+ *     1  number of sources, and for each of them
+ *     8  the count of what it shows that is in the view (container_shown)
+ *     .. filling, or walking a key: behind which item; sweeping: behind which item of the view
  *
- * Format 2 does not say whether items are lacking, format 1 has neither generation nor hash. It may
- * be behind what the view has: doing a change again
- * leaves the view as it is. */
+ * Format 3 has no counts, as keys of sources were not promoted; format 2 does not say whether items
+ * are lacking either, format 1 has neither generation nor hash. It may be behind what the view has:
+ * doing a change again leaves the view as it is. */
 #pragma once
 
 #include "base/buf.h"
@@ -48,7 +51,7 @@ struct rest_view_state {
     uint64_t query_hash;                /* of its text */
     size_t source_count;
     uint32_t sources[DEFINITION_VIEW_SOURCES_MAX]; /* their numbers */
-    uint64_t hashes[DEFINITION_VIEW_SOURCES_MAX];  /* and history_hash */
+    uint64_t shown[DEFINITION_VIEW_SOURCES_MAX];   /* of each, the count that it has (shown.h) */
 
     enum rest_view_phase phase;
     bool again;

@@ -5,6 +5,7 @@
 #include "document/bson.h"
 #include "front/rest/views/cover.h"
 #include "front/rest/views/follow.h"
+#include "front/rest/views/shown.h"
 
 #include <xxhash.h>
 
@@ -71,7 +72,7 @@ static bool state_add(struct rest_views *views, const struct container *containe
 
 /* A container that is followed for views that are gone is so no more. */
 static bool container_look(struct rest_views *views, const struct database *database,
-                           const struct container *container, struct error *err)
+                           struct container *container, struct error *err)
 {
     const struct definition_fields *fields = definition_fields(container_definition(container));
     struct rest_view_state *state = state_find(views, container_info(container)->number);
@@ -83,15 +84,8 @@ static bool container_look(struct rest_views *views, const struct database *data
     }
     if (!fields->followed)
         return true;
-    for (size_t i = 0; i < database_container_count(database); i++) {
-        const struct definition_view *view =
-            &definition_fields(container_definition(database_container(database, i)))->view;
-
-        for (size_t s = 0; s < view->source_count; s++)
-            if (view->source_rids[s].owner == container_info(container)->number)
-                return true;
-    }
-    return catalogue_view_release(views->options.services.catalogue, container, err);
+    return catalogue_views_need_followed(database, container) ||
+           catalogue_view_release(views->options.services.catalogue, container, err);
 }
 
 static bool account_look(struct rest_views *views, const struct account *account, struct error *err)
@@ -170,16 +164,18 @@ static struct commit_clock *times_of(const struct rest_views *views)
 
 static uint64_t noted_of(const struct rest_views *views, const struct rest_view_state *state)
 {
-    uint64_t time = 0;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct rest_view_hearing hearing =
+        rest_view_hearing(state, views->options.services.catalogue, arena);
 
-    for (size_t i = 0; i < state->source_count; i++)
-        time = MAX(time, commit_clock_noted(times_of(views), state->hashes[i]));
-    return time;
+    return rest_view_hearing_noted(&hearing, times_of(views));
 }
 
-static bool has_reached(const struct rest_view_state *state, uint64_t time)
+static bool has_reached(const struct rest_views *views, const struct rest_view_state *state,
+                        uint64_t time)
 {
-    return state->phase == REST_VIEW_FOLLOW && state->walked && state->at.time >= time;
+    return state->phase == REST_VIEW_FOLLOW && state->walked && state->at.time >= time &&
+           rest_view_shown_is_seen(state, views->options.services.catalogue);
 }
 
 static bool has_tokens(const struct rest_view_state *state, const struct rest_view_wait *wait)
@@ -200,14 +196,14 @@ static bool is_there(const struct rest_views *views, struct rest_view_wait *wait
     for (size_t i = 0; !wait->is_below_done && i < state->source_count; i++) {
         const struct rest_view_state *source = state_find(views, state->sources[i]);
 
-        if (source && !has_reached(source, wait->below))
+        if (source && !has_reached(views, source, wait->below))
             return false;
     }
     if (!wait->is_below_done) {
         wait->is_below_done = true;
         wait->wanted = noted_of(views, state);
     }
-    return has_reached(state, wait->wanted);
+    return has_reached(views, state, wait->wanted);
 }
 
 /* Under lock: where what it shall have stands now. */
@@ -258,26 +254,6 @@ static void parked_look(struct rest_views *views)
 
 /* --- A round --------------------------------------------------------------------------------- */
 
-/* Names of sources may change. */
-static void hashes_set(struct rest_views *views, struct rest_view_state *state,
-                       const struct definition_view *view)
-{
-    uint64_t hashes[DEFINITION_VIEW_SOURCES_MAX] = {0};
-
-    for (size_t i = 0; i < view->source_count; i++) {
-        CLEANUP(container_unref) struct container *source = NULL;
-        struct history_origin origin;
-
-        catalogue_container_by_number(views->options.services.catalogue, state->account,
-                                      state->database, view->source_rids[i].owner, &source);
-        if (!source)
-            continue;
-        origin = container_history(source);
-        hashes[i] = history_hash(origin.account, origin.database_name, origin.container_name);
-    }
-    memcpy(state->hashes, hashes, sizeof hashes);
-}
-
 /* A failure is told once in a while: a node that is away is tried again and again. */
 static void failure_note(struct rest_views *views, struct rest_view_state *state,
                          const struct error *err)
@@ -318,7 +294,6 @@ static bool state_step(struct rest_views *views, struct rest_view_state *state,
     struct rest_view_state copy = *state;
     bool fine;
 
-    hashes_set(views, &copy, &definition_fields(container_definition(view))->view);
     fine = query_follow(&copy, &definition_fields(container_definition(view))->view, err) &&
            rest_view_step(&copy, &terms, view, ret_more, err);
     if (!fine)
@@ -362,8 +337,7 @@ static bool state_visit(struct rest_views *views, struct rest_view_state *state,
     *more |= left;
     /* what was noted and is not settled yet rings no bell again */
     if (state->phase == REST_VIEW_FOLLOW &&
-        rest_view_lag(state, cluster_times(catalogue_cluster(views->options.services.catalogue)),
-                      0))
+        rest_view_lag(state, views->options.services.catalogue, 0))
         views->soon_ms = MIN(views->soon_ms, now_ms + PAUSE_MS);
     if (!state->changed)
         return true;
@@ -595,7 +569,6 @@ bool rest_views_report(struct rest_views *views, const struct container *view,
                                          [REST_VIEW_SWEEP] = "sweep",
                                          [REST_VIEW_FOLLOW] = "follow"};
     const struct front_services *services = &views->options.services;
-    struct commit_clock *times = cluster_times(catalogue_cluster(services->catalogue));
     bool found = false;
 
     WITH_LOCK (&views->lock) {
@@ -604,7 +577,8 @@ bool rest_views_report(struct rest_views *views, const struct container *view,
         if (state) {
             found = true;
             *ret_report = state->figures;
-            ret_report->lag_ms = rest_view_lag(state, times, clock_read_wall_ms(services->clock));
+            ret_report->lag_ms =
+                rest_view_lag(state, services->catalogue, clock_read_wall_ms(services->clock));
             ret_report->lag_lsn = ret_report->lag_ms ? lag_lsn(views, state) : 0;
             ret_report->phase = phases[state->phase];
         }
@@ -637,10 +611,10 @@ void rest_views_standing(struct rest_views *views, const struct container *view,
 
         if (state) {
             standing.unfit = why_unfit(state, definition->query);
-            standing.has_all = rest_view_has_all(state, times_of(views));
+            standing.has_all = rest_view_has_all(state, services->catalogue);
             standing.has_tokens = standing.has_all || has_tokens(state, &wait);
             standing.lag_ms =
-                rest_view_lag(state, times_of(views), clock_read_wall_ms(services->clock));
+                rest_view_lag(state, services->catalogue, clock_read_wall_ms(services->clock));
             standing.lag_lsn = standing.lag_ms ? lag_lsn(views, state) : 0;
         }
     }

@@ -2,6 +2,7 @@
  * node; at each quiet point a view is what its query makes of its sources. */
 #include "front/rest/views/views.h"
 
+#include "catalogue/promotion.h"
 #include "catalogue/views.h"
 #include "support/views.h"
 #include "unit/migration/migrator_fixture.h"
@@ -640,6 +641,188 @@ static void a_generation_that_is_not_written_down_is_not_used(void **state)
     query_put(&world, VIEW("g", "/w", "\"c\"", "SELECT c.w, SUM(c.x) AS s FROM c GROUP BY c.w"));
     views_settle(&world);
     view_expect(&world, "g");
+/* --- Keys that are promoted ------------------------------------------------------------------ */
+
+enum { PROMOTED_KEYS = 3 }; /* k0 to k2, to containers o0 to o2, of which o0 and o1 have views */
+
+#define OWN_FORMAT "{\"id\":\"%s\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}}"
+
+static const char *own_name(uint32_t nth)
+{
+    return (const char *const[PROMOTED_KEYS]){"o0", "o1", "o2"}[nth];
+}
+
+static const struct promotion *tie_of(struct world *world, const struct container *origin,
+                                      uint32_t nth, struct partition_key *ret_key)
+{
+    struct partition_range range;
+
+    *ret_key =
+        key_named(world->fixture, (const char *const[]){"[\"k0\"]", "[\"k1\"]", "[\"k2\"]"}[nth]);
+    range = partition_route_range(&definition_fields(container_definition(origin))->key, ret_key,
+                                  world->fixture->arena);
+    return container_promotion(origin, &range);
+}
+
+/* A container that may be written to by key kN: the source, or the key's own. */
+static struct container *through(struct world *world, uint32_t key)
+{
+    CLEANUP(container_unref) struct container *origin = opened(world->fixture);
+    const struct promotion *tie = NULL;
+    struct partition_key value;
+
+    if (key < PROMOTED_KEYS)
+        tie = tie_of(world, origin, key, &value);
+    if (tie && tie->state != PROMOTION_PREPARING && drawn(world, 2))
+        return opened_as(world, own_name(key));
+    return TAKE(origin);
+}
+
+static bool write_through(struct world *world, struct error *err)
+{
+    int i = (int)drawn(world, 60);
+    CLEANUP(container_unref) struct container *container = through(world, (uint32_t)i / 10);
+    struct arena *arena = world->fixture->arena;
+    struct item_space space = container_space(container, &clock_system, world->fixture->gates);
+    char word[8] = {(char)('a' + drawn(world, 6)), 0};
+    struct transaction_result result;
+    struct slice document;
+
+    if (drawn(world, 3))
+        return item_put(world->fixture, container, i, word, &result, err);
+    document =
+        document_of(arena, arena_text(arena, arena_printf(arena, "{\"pk\":\"k%d\"}", i / 10)));
+    return item_operation_run(
+        &(struct item_operation){.space = &space,
+                                 .arena = arena,
+                                 .verb = ITEM_DELETE,
+                                 .key = partition_key_extract(&space.definition->key, document),
+                                 .id = document_string(arena_printf(arena, "%d", i))},
+        err);
+}
+
+/* A container that was a key's is dropped, and another made; a fault may come between the two. */
+static bool own_renew(struct world *world, const char *id, struct error *err)
+{
+    CLEANUP(container_unref) struct container *made = NULL;
+    struct offer_request request = {.given = true, .ru = 1000};
+
+    return (catalogue_container_drop(world->fixture->catalogue, SLICE("acme"), SLICE("shop"),
+                                     slice_of_text(id), SLICE_NONE, err) ||
+            err->code == ERROR_NOT_FOUND) &&
+           catalogue_container_create(
+               world->fixture->catalogue, SLICE("acme"), SLICE("shop"),
+               document_of(world->fixture->arena,
+                           arena_text(world->fixture->arena,
+                                      arena_printf(world->fixture->arena, OWN_FORMAT, id))),
+               &request, &made, err);
+}
+
+/* The next thing that can be done with a key, or another that is refused. */
+static bool promotion_step(struct world *world, struct error *err)
+{
+    struct migrator *migrator = world->fixture->migrator;
+    CLEANUP(container_unref) struct container *origin = opened(world->fixture);
+    CLEANUP(container_unref) struct container *own = NULL;
+    uint32_t nth = drawn(world, PROMOTED_KEYS);
+    struct partition_key key;
+    const struct promotion *tie = tie_of(world, origin, nth, &key);
+
+    if (!tie && nth == PROMOTED_KEYS - 1 && !own_renew(world, own_name(nth), err))
+        return false;
+    own = opened_as(world, own_name(nth));
+    if (!tie)
+        return migrator_promote(migrator, origin, own, &key, err);
+    switch (drawn(world, 5)) {
+    case 0:
+        return migrator_promote(migrator, origin, own, &key, err);
+    case 1:
+    case 2:
+        return migrator_promotion_end(migrator, origin, tie, err);
+    case 3:
+        return migrator_demote(migrator, origin, tie, err);
+    default:
+        return nth != PROMOTED_KEYS - 1 || migrator_promotion_forget(migrator, origin, tie, err);
+    }
+}
+
+static bool promoted_step(struct world *world, unsigned *done, struct error *err)
+{
+    uint32_t what = drawn(world, 100);
+    bool flag;
+
+    if (what < 55)
+        return write_through(world, err);
+    if (what < 70)
+        return rest_views_round(world->views, &flag, err);
+    if (what < 88)
+        return migrator_round(world->fixture->migrator, &flag, err);
+    if (!promotion_step(world, err))
+        return false;
+    *done += 1;
+    return true;
+}
+
+static void promoted_quiet(struct world *world, bool restarts)
+{
+    static const char *const views[] = {"v", "g", "w0", "w1", "b"};
+    struct error err;
+    bool busy;
+
+    for (size_t n = 0; n < ARRAY_LEN(world->fixture->engines); n++)
+        fault_engine_fail_nth(world->fixture->engines[n], FAULT_WRITES, 0, ERROR_NONE,
+                              FAULT_NOT_WRITTEN);
+    if (restarts) /* what it knows is known again, and a node that has failed writes again */
+        world_restart(world);
+    for (int i = 0; i < 200; i++)
+        assert_ok(migrator_round(world->fixture->migrator, &busy, &err), &err);
+    views_settle(world);
+    for (size_t n = 0; n < ARRAY_LEN(views); n++)
+        view_expect(world, views[n]);
+}
+
+static void views_have_what_their_sources_show_of_promoted_keys(void **state)
+{
+    struct world world;
+    unsigned done = 0;
+
+    world_init(&world, *state, 20261118);
+    for (uint32_t i = 0; i < PROMOTED_KEYS; i++)
+        container_make(*state,
+                       arena_text(world.fixture->arena,
+                                  arena_printf(world.fixture->arena, OWN_FORMAT, own_name(i))),
+                       1000);
+    items_put(*state, 0, 60, "a");
+    container_make(
+        *state, VIEW("v", "/w", "\"c\"", "SELECT c.id, c.w, c.x FROM c WHERE c.x % 3 != 1"), 1000);
+    container_make(
+        *state,
+        VIEW("g", "/w", "\"c\"",
+             "SELECT c.w, COUNT(1) AS n, SUM(c.x) AS s, MAX(c.x) AS m FROM c GROUP BY c.w"),
+        1000);
+    container_make(*state, VIEW("w0", "/w", "\"o0\"", "SELECT c.id, c.w FROM c"), 1000);
+    container_make(
+        *state,
+        VIEW("w1", "/w", "\"o1\"", "SELECT c.w, COUNT(1) AS n, MIN(c.x) AS m FROM c GROUP BY c.w"),
+        1000);
+    container_make(*state, VIEW("b", "/x", "\"c\",\"o0\",\"o1\"", "SELECT c.x, c.w FROM c"), 1000);
+    for (int round = 0; round < 40; round++) {
+        struct error err;
+
+        for (int i = 0; i < 150; i++) {
+            if (i == 60 && round % 2)
+                fault_engine_fail_nth(world.fixture->engines[drawn(&world, 2)], FAULT_WRITES,
+                                      1 + drawn(&world, 60), ERROR_STORE_IO,
+                                      drawn(&world, 2) ? FAULT_WRITTEN : FAULT_NOT_WRITTEN);
+            if (!promoted_step(&world, &done, &err) && err.code == ERROR_STORE_IO) {
+                world_restart(&world); /* the node is as a killed process leaves it */
+                break;
+            }
+        }
+        promoted_quiet(&world, round % 2 || round % 4 == 0);
+        arena_reset(world.fixture->arena);
+    }
+    assert_true(done > 60);
     rest_views_free(world.views);
 }
 
@@ -659,6 +842,7 @@ int main(void)
         STORY(groups_that_two_rekeys_placed_as_before_are_made_anew),
         STORY(a_rekey_to_what_rows_of_groups_never_have_is_refused),
         STORY(a_generation_that_is_not_written_down_is_not_used),
+        STORY(views_have_what_their_sources_show_of_promoted_keys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
