@@ -17,6 +17,7 @@
 #include "document/order.h"
 #include "partition/counters.h"
 #include "partition/layout.h"
+#include "partition/pledge.h"
 
 enum { FIRST_EPOCH = 1, PARENTS_MAX = 64, JOIN_TRIES = 5 };
 
@@ -883,6 +884,24 @@ static void untie(struct container *container, const struct promotion *promotion
         container->untied = ++container->shown;
 }
 
+/* Promises that were made through the container that gave the key up are found by the tie when they
+ * are applied (item/agreements_settle.c), so they are settled before it goes. */
+static bool promises_check(const struct pair *pair, struct error *err)
+{
+    uint32_t partition = pair->promotion->partition;
+    const struct container *home = promotion_home(pair->promotion) == pair->promotion->own
+                                       ? pair->own_before
+                                       : pair->origin_before;
+    const struct partition_span *span =
+        home && partition ? partition_map_find_id(home->map, partition) : NULL;
+
+    /* split, merged or moved since: that was after they were settled */
+    return !span ||
+           pledges_leave(commit_pledges(container_commit(home, span->node)), partition, 0) ||
+           error_set(err, ERROR_PLEDGED,
+                     "transactions over several nodes that write to the key are not settled yet");
+}
+
 bool catalogue_promotion_forget(struct catalogue *catalogue, const struct container *tied,
                                 const struct promotion *promotion, struct error *err)
 {
@@ -895,7 +914,8 @@ bool catalogue_promotion_forget(struct catalogue *catalogue, const struct contai
     if (promotion_shares(pair.promotion))
         return bound(pair.promotion, err, "the promotion cannot be forgotten");
     if (pair.promotion->partition &&
-        !catalogue_stale_check(catalogue, pair.promotion->partition, err))
+        (!catalogue_stale_check(catalogue, pair.promotion->partition, err) ||
+         !promises_check(&pair, err)))
         return false;
     if (pair.origin && pair.promotion->state == PROMOTION_OUT) {
         place = span_of(pair.origin_before->map, &pair.promotion->range);

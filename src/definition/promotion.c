@@ -145,6 +145,18 @@ bool promotion_list_admits(const struct promotion_list *list, struct slice logic
     return true;
 }
 
+uint32_t promotion_list_elsewhere(const struct promotion_list *list, struct slice logical)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct promotion *promotion = list->list[i];
+
+        if (promotion->state != PROMOTION_PREPARING && is_within(promotion, logical) &&
+            !promotion_shows(promotion, list->container))
+            return promotion_home(promotion);
+    }
+    return 0;
+}
+
 const struct promotion *promotion_list_sharing(const struct promotion_list *list,
                                                uint32_t partition)
 {

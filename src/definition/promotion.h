@@ -76,6 +76,10 @@ struct promotion_list {
 NODISCARD bool promotion_list_admits(const struct promotion_list *list, struct slice logical,
                                      struct error *err);
 
+/* The container that has the logical partition where this one has given it up, by its number; 0:
+ * this one has it, or may have. */
+uint32_t promotion_list_elsewhere(const struct promotion_list *list, struct slice logical);
+
 /* The promotion that shares a partition of this container; NULL: none does. */
 const struct promotion *promotion_list_sharing(const struct promotion_list *list,
                                                uint32_t partition);

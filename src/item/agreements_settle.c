@@ -108,7 +108,8 @@ static void applying_done(struct applying *applying)
 }
 CLEANUP_VALUE_FN(struct applying, applying_done)
 
-static const struct place *place_of(struct applying *applying, const struct agreement_write *write)
+static const struct place *container_place(struct applying *applying,
+                                           const struct agreement_write *write)
 {
     const struct agreements_options *options = &applying->agreements->options;
     const struct history_origin numbers = {
@@ -126,6 +127,19 @@ static const struct place *place_of(struct applying *applying, const struct agre
     place->next = applying->places;
     applying->places = place;
     return place;
+}
+
+/* Where a grace period of a promotion has ended since the promise, the items are the other
+ * container's alone: in the same partition, which is not migrated before it is settled. */
+static const struct place *place_of(struct applying *applying, const struct agreement_write *write)
+{
+    const struct place *place = container_place(applying, write);
+    struct agreement_write there = *write;
+
+    if (!place->is_there || !place->space.promotions)
+        return place;
+    there.container = promotion_list_elsewhere(place->space.promotions, write->logical);
+    return there.container ? container_place(applying, &there) : place;
 }
 
 static bool write_enter(struct applying *applying, const struct place *place,
