@@ -99,6 +99,8 @@ struct query_moment {
     const struct view_overlay *overlay; /* NULL: nothing is seen besides */
 };
 
+struct query_wanted;
+
 struct query_request {
     struct query_hint hint;
     const struct item_space *space; /* NULL: there is no container, and no items but these: */
@@ -157,6 +159,9 @@ struct query_request {
     bool (*other)(void *self, struct slice container, struct query_request *request,
                   struct error *err);
     void *other_self;
+    /* Of such a copy: documents may be those alone that may be wanted (reference/copy.h). NULL: all
+     * are. */
+    const struct query_wanted *wanted;
 
     /* Told of each index besides the policy's that a query begins to walk, with the container of
      * the request; by any thread. NULL: nobody wants to know. */

@@ -324,6 +324,86 @@ test('a collection of MongoDB is joined by _id, and $lookup reads a reference co
   await assert.rejects(lands.insertOne({ _id: 'large', text: 'x'.repeat(5_000_000) }), /reference container|larger|limit/);
 });
 
+test('$lookup finds by _id and by the shard key in copies of any number of documents, by the rules of collections', async (t) => {
+  const at = await shop(t);
+  const mongo = new MongoClient(at.server.mongo);
+  t.after(() => mongo.close());
+  const db = mongo.db('shop');
+  const { Long, Decimal128, Double } = await import('mongodb');
+  // the same documents in a reference container, in one that is none, and in both by a shard key
+  const odd = [
+    { _id: 5, code: 'n5' }, { _id: new Double(7.5), code: 7 }, { _id: Long.fromString('9007199254740993'), code: Decimal128.fromString('8.50') },
+    { _id: true, code: true }, { _id: null, code: null }, { _id: new Date(5), code: new Date(5) }, { _id: { a: 1, b: 'x' }, code: { a: 1, b: 'x' } },
+    { _id: '', code: '' }, { _id: new ObjectId('0123456789abcdef01234567'), code: new ObjectId('0123456789abcdef01234567') },
+  ];
+  const many = Array.from({ length: 2500 }, (_, i) => ({ _id: `l${i}`, code: `c${i % 900}`, n: i }));
+  for (const [name, key] of [['plain', null], ['lands', null], ['plainSharded', 'code'], ['landsSharded', 'code']]) {
+    if (key) await mongo.db('admin').command({ shardCollection: `shop.${name}`, key: { [key]: 'hashed' } });
+    await db.collection(name).insertMany([...many, ...odd]);
+    if (!name.startsWith('lands')) continue;
+    const definition = (await at.database.container(name).read()).resource;
+    await at.database.container(name).replace({ ...definition, orrery: { ...definition.orrery, reference: true } });
+  }
+  const locals = [
+    'l3', 'l2499', 'c3', 'c899', 'none', 5, Long.fromNumber(5), new Double(5), Decimal128.fromString('5.0'), 7, Decimal128.fromString('7.5'), 8.5,
+    Long.fromString('9007199254740993'), 9007199254740992, true, 1, false, null, new Date(5), 5.5, { a: 1, b: 'x' }, { b: 'x', a: 1 }, '', /l3/,
+    new ObjectId('0123456789abcdef01234567'), [], ['l1', 'l2', 'l1'], ['c1', null], [['l1'], 'l4'], [5, '5', { a: 1, b: 'x' }], [[]], NaN,
+  ];
+  const sales = db.collection('sales');
+  await sales.insertMany([...locals.map((of, i) => ({ _id: i, of, in: [{ of }, { of: 'l9' }] })), { _id: 1000 }]);
+  const found = async () => Number(/orrery_reference_copies_found_total (\d+)/.exec(await (await at.server.get('/metrics')).text())[1]);
+  const key = (one) => JSON.stringify(one._id) + typeof one._id;
+  const looked = async (from, localField, foreignField, more = {}, options = {}) =>
+    (await sales.aggregate([{ $lookup: { from, localField, foreignField, as: 'found', ...more } }, { $sort: { _id: 1 } }], options).toArray())
+      .map(({ _id, found: list }) => [_id, list.sort((a, b) => (key(a) < key(b) ? -1 : 1))]);
+  for (const [copied, plain, foreign] of [['lands', 'plain', '_id'], ['lands', 'plain', 'code'], ['landsSharded', 'plainSharded', 'code'], ['landsSharded', 'plainSharded', '_id']])
+    for (const local of ['of', 'in.of', 'absent']) {
+      const before = await found();
+      assert.deepEqual(await looked(copied, local, foreign), await looked(plain, local, foreign), `${copied} ${local} ${foreign}`);
+      const inner = { pipeline: [{ $match: { n: { $gte: 2 } } }, { $project: { n: 1 } }, { $sort: { n: -1 } }, { $limit: 2 }] };
+      assert.deepEqual(await looked(copied, local, foreign, inner), await looked(plain, local, foreign, inner), `${copied} ${local} ${foreign}, with stages`);
+      assert.ok(await found() > before, 'the copy is used');
+    }
+  const loosely = { collation: { locale: 'en', strength: 2 } };
+  await sales.insertOne({ _id: 1001, of: 'L3' });
+  assert.deepEqual(await looked('lands', 'of', '_id', {}, loosely), await looked('plain', 'of', '_id', {}, loosely));
+  assert.equal((await looked('lands', 'of', '_id', {}, loosely)).at(-1)[1].length, 1);
+  await db.collection('lands').updateOne({ _id: 'l3' }, { $set: { n: -1 } });
+  assert.equal((await looked('lands', 'of', '_id'))[0][1][0].n, -1, 'as it is now');
+  await db.collection('lands').deleteOne({ _id: 'l3' });
+  assert.deepEqual((await looked('lands', 'of', '_id'))[0][1], []);
+});
+
+test('$lookup by _id goes on in a copy of more than a thousand documents while its home does not serve', async (t) => {
+  const server = await Server.start(t, ['--dev', '--node', 'a=memory:', '--node', 'b=memory:', '--set', 'node.a.region=here', '--set', 'node.b.region=there', '--set', 'migration.pause_ms=20ms']);
+  const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });
+  t.after(() => client.dispose());
+  const mongo = new MongoClient(server.mongo);
+  t.after(() => mongo.close());
+  const db = mongo.db('shop');
+  for (const id of ['lands', 'sales']) await mongo.db('admin').command({ shardCollection: `shop.${id}`, key: { _id: 'hashed' } });
+  await db.collection('lands').insertMany(Array.from({ length: 1500 }, (_, i) => ({ _id: i, name: `land ${i}` })));
+  await db.collection('sales').insertMany([{ _id: 'a', of: 3 }, { _id: 'b', of: [1499, 7] }, { _id: 'c' }]);
+  for (const [id, region, more] of [['lands', 'there', { reference: true }], ['sales', 'here', {}]]) {
+    const container = client.database('shop').container(id);
+    const { resource } = await container.read();
+    await container.replace({ ...resource, orrery: { ...resource.orrery, ...more, placement: [{ region }] } });
+    await until(async () => (await signed(server, 'GET', `/_orrery/containers/shop/${id}/partitions`)).json.partitions
+      .every((one) => one.node === (region === 'here' ? 'a' : 'b')));
+  }
+  const looked = async (foreignField = '_id') => (await db.collection('sales').aggregate([
+    { $lookup: { from: 'lands', localField: 'of', foreignField, as: 'land' } }, { $sort: { _id: 1 } },
+  ]).toArray()).map(({ land }) => land.map((one) => one.name).sort());
+  const wanted = [['land 3'], ['land 1499', 'land 7'], []];
+  assert.deepEqual(await looked(), wanted);
+  assert.equal((await signed(server, 'POST', '/_orrery/nodes/b/pause')).status, 200);
+  await assert.rejects(db.collection('lands').findOne({ _id: 3 }));
+  assert.deepEqual(await looked(), wanted);
+  await assert.rejects(looked('name')); // by anything else so many are not walked: they are read where they are
+  assert.equal((await signed(server, 'POST', '/_orrery/nodes/b/resume')).status, 200);
+  assert.deepEqual(await looked('name'), [[], [], []]);
+});
+
 test('joins go on while the home of the reference container does not serve, and say how old their copy may be', async (t) => {
   const server = await Server.start(t, ['--dev', '--node', 'a=memory:', '--node', 'b=memory:', '--set', 'node.a.region=here', '--set', 'node.b.region=there', '--set', 'migration.pause_ms=20ms']);
   const client = new CosmosClient({ endpoint: server.url, key: emulatorKey });

@@ -186,6 +186,7 @@ static bool copy_fill(const struct query_copy_home *home, struct query_copy **re
     builder.path_count = key->system_key ? 0 : key->path_count;
     builder.identity = definition_names_of(home->space->definition)->identity;
     builder.bytes_max = home->bytes_max;
+    builder.by_value = home->space->definition->identity == DEFINITION_IDENTITY_MONGO;
     request.limits.rows_max = request.limits.bytes_max = UINT32_MAX;
     request.limits.pause_ms = 0;
     if (!query_run(&plan, &request, &page, err))

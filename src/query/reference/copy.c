@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "document/bson.h"
+#include "document/order.h"
 #include "query/value/compare.h"
 
 #include <stdlib.h>
@@ -34,6 +35,20 @@ struct single {
     struct slice document;
 };
 
+/* The items by what they have at a top-level property, in MongoDB's order. */
+struct valued {
+    uint64_t hash; /* of the key of the value (document/order.h): of equal values it is equal */
+    size_t number;
+};
+
+struct by_value {
+    struct slice name;     /* data NULL: there is none */
+    struct valued *valued; /* sorted */
+    size_t valued_count;
+    size_t *loose; /* items with an array there, of which any element may be wanted */
+    size_t loose_count;
+};
+
 struct query_copy {
     atomic_uint refs;
     struct arena *arena; /* owned: of all below */
@@ -44,6 +59,7 @@ struct query_copy {
     size_t single_count;
     struct slice *documents; /* in the order of adding */
     bool left_out;
+    struct by_value by_value[2]; /* of the identity, and of a key of one property */
 };
 
 /* --- Making ---------------------------------------------------------------------------------- */
@@ -157,6 +173,56 @@ static void singles_add(struct query_copy *copy, const struct copy_entry *entrie
     }
 }
 
+static uint64_t value_hash(const struct document_value *value, struct buf *scratch)
+{
+    buf_clear(scratch);
+    document_key_append(DOCUMENT_ORDER_MONGO, value, scratch);
+    return XXH3_64bits(scratch->data, scratch->len);
+}
+
+static int valued_compare(const void *a, const void *b)
+{
+    const struct valued *x = a, *y = b;
+
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void by_value_make(struct query_copy *copy, struct slice name, struct by_value *ret_by)
+{
+    CLEANUP(buf_done) struct buf scratch;
+    struct by_value by = {
+        .name = arena_copy(copy->arena, name),
+        .valued = ARENA_ARRAY(copy->arena, struct valued, copy->single_count + 1),
+        .loose = ARENA_ARRAY(copy->arena, size_t, copy->single_count + 1),
+    };
+
+    buf_init(&scratch, SIZE_MAX / 2);
+    for (size_t i = 0; i < copy->single_count; i++) {
+        struct document_value value = document_undefined();
+
+        (void)document_find(copy->documents[i], name, &value);
+        if (value.type == DOCUMENT_ARRAY || value.type == DOCUMENT_UNDEFINED)
+            by.loose[by.loose_count++] = i;
+        else
+            by.valued[by.valued_count++] = (struct valued){value_hash(&value, &scratch), i};
+    }
+    if (by.valued_count)
+        qsort(by.valued, by.valued_count, sizeof *by.valued, valued_compare);
+    *ret_by = by;
+}
+
+static void by_values_make(struct query_copy *copy, const struct query_copy_builder *builder)
+{
+    if (!builder->by_value || copy->left_out)
+        return;
+    by_value_make(copy, builder->identity, &copy->by_value[0]);
+    if (builder->path_count == 1 && builder->paths[0].count == 1 &&
+        builder->paths[0].segments[0].kind == DOCUMENT_SEGMENT_PROPERTY)
+        by_value_make(copy, builder->paths[0].segments[0].name, &copy->by_value[1]);
+}
+
 struct query_copy *query_copy_new(const struct query_copy_builder *builder)
 {
     struct query_copy *copy = MEMORY_NEW(struct query_copy);
@@ -183,6 +249,7 @@ struct query_copy *query_copy_new(const struct query_copy_builder *builder)
     assert(copy->single_count == count);
     if (count)
         qsort(copy->singles, count, sizeof *copy->singles, single_compare);
+    by_values_make(copy, builder);
     copy->bytes = sizeof *copy + arena_used(copy->arena);
     return copy;
 }
@@ -286,5 +353,85 @@ bool query_copy_find(const struct query_copy *copy, const struct document_value 
         return singles_give(copy, hash, context, ret_items, err);
     if (group_find(copy, hash, &items))
         *ret_items = document_array(items);
+    return true;
+}
+
+/* --- By value -------------------------------------------------------------------------------- */
+
+/* Items that were found, each perhaps several times. */
+struct narrowing {
+    const struct by_value *by;
+    size_t *numbers; /* owned */
+    size_t count, capacity;
+};
+
+static void narrowing_add(struct narrowing *narrowing, size_t number)
+{
+    if (narrowing->count == narrowing->capacity) {
+        narrowing->capacity = MAX(narrowing->capacity * 2, (size_t)ENTRIES_FIRST);
+        narrowing->numbers = memory_realloc(
+            narrowing->numbers, memory_array_size(narrowing->capacity, sizeof *narrowing->numbers));
+    }
+    narrowing->numbers[narrowing->count++] = number;
+}
+
+static void narrowing_find(struct narrowing *narrowing, uint64_t hash)
+{
+    const struct by_value *by = narrowing->by;
+    size_t low = 0, high = by->valued_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (by->valued[middle].hash < hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < by->valued_count && by->valued[low].hash == hash; low++)
+        narrowing_add(narrowing, by->valued[low].number);
+}
+
+static int number_compare(const void *a, const void *b)
+{
+    const size_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+bool query_copy_narrow(const struct query_copy *copy, const struct query_wanted *wanted,
+                       const struct slice **ret_documents, size_t *ret_count)
+{
+    CLEANUP(buf_done) struct buf scratch;
+    struct narrowing narrowing = {0};
+    struct slice *documents;
+    size_t count = 0;
+
+    buf_init(&scratch, SIZE_MAX / 2);
+    for (size_t i = 0; i < ARRAY_LEN(copy->by_value); i++)
+        if (copy->by_value[i].name.data && slice_equal(copy->by_value[i].name, wanted->path))
+            narrowing.by = &copy->by_value[i];
+    if (!narrowing.by)
+        return false;
+    for (size_t i = 0; i < wanted->count; i++) {
+        struct document_iter iter;
+
+        if (wanted->arrays[i]->type != DOCUMENT_ARRAY)
+            continue;
+        document_iter_init(&iter, wanted->arrays[i]->document);
+        while (document_iter_next(&iter))
+            narrowing_find(&narrowing, value_hash(&iter.value, &scratch));
+    }
+    for (size_t i = 0; i < narrowing.by->loose_count; i++)
+        narrowing_add(&narrowing, narrowing.by->loose[i]);
+    if (narrowing.count)
+        qsort(narrowing.numbers, narrowing.count, sizeof *narrowing.numbers, number_compare);
+    documents = ARENA_ARRAY(wanted->arena, struct slice, narrowing.count + 1);
+    for (size_t i = 0; i < narrowing.count; i++)
+        if (!i || narrowing.numbers[i] != narrowing.numbers[i - 1])
+            documents[count++] = copy->documents[narrowing.numbers[i]];
+    memory_free(narrowing.numbers);
+    *ret_documents = documents;
+    *ret_count = count;
     return true;
 }

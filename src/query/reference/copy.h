@@ -19,6 +19,7 @@ struct query_copy_builder {
     size_t path_count;
     struct slice identity; /* the property that names an item in its partition */
     size_t bytes_max;      /* of the items, without what the server adds to each */
+    bool by_value;         /* query_copy_narrow is asked of it: in MongoDB's order */
     struct arena *arena;   /* owned; of the entries below */
     struct copy_entry *entries;
     size_t count, capacity;
@@ -46,6 +47,20 @@ size_t query_copy_items(const struct query_copy *copy);
 /* All items of the container, in the order in which they were added; NULL: the copy lacks some that
  * have no key. Of the copy. */
 const struct slice *query_copy_documents(const struct query_copy *copy, size_t *ret_count);
+
+/* Values that an item is wanted for: one of those in an array of the list is, at the path, what it
+ * has there or an element of that, by MongoDB's rule of equality. */
+struct query_wanted {
+    struct slice path;
+    const struct document_value *const *arrays; /* borrowed; what is no array wants nothing */
+    size_t count;
+    struct arena *arena; /* for what is found, until the plan that wants it has run */
+};
+
+/* Those of query_copy_documents that may be wanted, in their order; in the arena. Few of them may
+ * not be: whoever asks looks again. False: that cannot be told for this path, and all may be. */
+bool query_copy_narrow(const struct query_copy *copy, const struct query_wanted *wanted,
+                       const struct slice **ret_documents, size_t *ret_count);
 
 /* The items that may have these values, as an array; undefined: none. identified: the last value is
  * the identity, and those before it the partition key. Few of them may have others: whoever joins

@@ -85,6 +85,9 @@ struct query_pairing {
     /* Does the item belong to the row, going by what foreign gives for it? */
     bool (*belongs)(const void *row, const struct document_value *foreign,
                     struct query_context *context, bool *ret_belongs, struct error *err);
+    /* The path of an item whose value decides, with local an array of values, by MongoDB's rule of
+     * equality (struct query_wanted). data NULL: more than that does. */
+    struct slice path;
 };
 
 /* A search that goes on from what it has found: local is where it begins, an array of values; the

@@ -38,6 +38,7 @@ struct query_stages {
     int64_t charge_cru;                   /* of all pages below */
     size_t facet_bytes;                   /* of what the chains of facets have given so far */
     struct query_metrics metrics;         /* the same */
+    const struct query_wanted *wanted;    /* of the plan that is run next; NULL: all items are */
     struct query_stage_figures *figuring; /* of the stage that is at work; NULL: of none */
     struct query_figures_mark mark;       /* when it began */
 };

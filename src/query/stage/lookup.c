@@ -2,6 +2,7 @@
  * over their values, so that an index of the other container serves a batch as it would one row;
  * where the other plan does more than filter and select, or looks at the row, it is run for each
  * row. */
+#include "query/reference/copy.h"
 #include "query/stage/flow_private.h"
 #include "query/stage/tuple.h"
 #include "query/value/compare.h"
@@ -76,6 +77,8 @@ bool query_other_run(struct query_stages *run, struct slice container,
         request.snapshot = NULL;
     request.cache = NULL;
     request.explain = false;
+    request.wanted = run->wanted;
+    run->wanted = NULL;
     request.limits.rows_max = UINT64_MAX;
     request.limits.rendered = NULL;
     request.limits.cru_max = request.limits.pause_ms = 0;
@@ -290,13 +293,27 @@ static bool narrowed_run(struct query_looking *looking, struct query_build *buil
                          struct error *err)
 {
     const struct query_lookup *lookup = looking->lookup;
+    const struct document_value *arrays[BATCH_ROWS];
+    struct query_wanted wanted = {.arrays = arrays, .arena = build->arena};
     struct query_plan plan = *lookup->plan;
 
+    if (lookup->pairing && lookup->pairing->path.data) {
+        wanted.path = lookup->pairing->path;
+        if (looking->together)
+            while (wanted.count < looking->count) {
+                arrays[wanted.count] = &looking->rows[wanted.count].local;
+                wanted.count++;
+            }
+        else
+            arrays[wanted.count++] = &looking->asking->local;
+        looking->flow->run->wanted = &wanted;
+    }
     if (condition)
         plan.query.filter =
             plan.query.filter ? query_and(build, condition, plan.query.filter) : condition;
     plan.query.select = select;
     if (build->failed) {
+        looking->flow->run->wanted = NULL;
         *err = build->error;
         return false;
     }

@@ -343,7 +343,8 @@ static bool virtual_page(struct mongo_call *call, const struct mongo_virtual *ma
 
 /* --- Other collections ----------------------------------------------------------------------- */
 
-enum { COPY_DOCUMENTS_MAX = 1000 }; /* few enough to be walked for each batch of rows */
+/* Few enough to be walked for each batch of rows, where they are not found by key. */
+enum { COPY_DOCUMENTS_MAX = 1000 };
 
 struct other {
     struct slice name;
@@ -387,10 +388,26 @@ static bool other_take(struct others *others, struct other *other, struct error 
         return true;
     }
     others->filled_cru += other->taken.filled_cru;
-    if (query_copy_documents(other->taken.copy, &count) && count <= COPY_DOCUMENTS_MAX)
+    if (query_copy_documents(other->taken.copy, &count))
         return true;
     query_copy_unref(other->taken.copy);
     other->taken.copy = NULL;
+    return true;
+}
+
+/* What a copy gives; false: it is too large to be walked, and an index serves better. */
+static bool other_copied(const struct query_copy *copy, struct query_request *request)
+{
+    const struct slice *documents;
+    size_t count;
+
+    if (!request->wanted || !query_copy_narrow(copy, request->wanted, &documents, &count)) {
+        documents = query_copy_documents(copy, &count);
+        if (count > COPY_DOCUMENTS_MAX)
+            return false;
+    }
+    request->documents = documents;
+    request->document_count = count;
     return true;
 }
 
@@ -440,10 +457,8 @@ static bool other_open(void *self, struct slice container, struct query_request 
                                SLICE_ARG(container));
     if (!other->collection.container)
         return true;
-    if (other->taken.copy) {
-        request->documents = query_copy_documents(other->taken.copy, &request->document_count);
+    if (other->taken.copy && other_copied(other->taken.copy, request))
         return true;
-    }
     request->space = &other->collection.space;
     request->container = container_rid(other->collection.container);
     /* a transaction may have come to other nodes with it */

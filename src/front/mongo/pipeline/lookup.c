@@ -82,9 +82,10 @@ static const struct query_pairing *pairing_new(struct pipeline *p, struct slice 
 {
     struct pairing *pairing = ARENA_NEW(p->build->arena, struct pairing);
 
-    pairing->head = (struct query_pairing){pairing_condition, pairing_belongs};
     pairing->path = arena_copy(p->build->arena, path);
     pairing->collator = p->collator;
+    pairing->head = (struct query_pairing){pairing_condition, pairing_belongs,
+                                           p->collator ? SLICE_NONE : pairing->path};
     return &pairing->head;
 }
 
