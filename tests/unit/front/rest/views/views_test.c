@@ -641,6 +641,9 @@ static void a_generation_that_is_not_written_down_is_not_used(void **state)
     query_put(&world, VIEW("g", "/w", "\"c\"", "SELECT c.w, SUM(c.x) AS s FROM c GROUP BY c.w"));
     views_settle(&world);
     view_expect(&world, "g");
+    rest_views_free(world.views);
+}
+
 /* --- Keys that are promoted ------------------------------------------------------------------ */
 
 enum { PROMOTED_KEYS = 3 }; /* k0 to k2, to containers o0 to o2, of which o0 and o1 have views */
