@@ -70,6 +70,9 @@ struct engine_options {
     /* postgresql: n: the nth host of the URL (engine_standby_host), from 1, as a standby that is
      * only read from; 0: the node itself. */
     uint32_t standby;
+    /* postgresql: another server owns the node, and this one reads beside it: nothing is written.
+     */
+    bool follower;
     struct engine_watch watch;
     /* postgresql: the node is shared by servers, and this process opens it as the one of them that
      * owns the root (members.h): a server before it is fenced out. member 0: it is of one process.
@@ -209,7 +212,8 @@ bool engine_group_find(struct engine_snapshot *snapshot, uint32_t partition, str
 void engine_group_offer(struct engine_snapshot *snapshot, uint32_t partition, struct slice name,
                         struct slice bytes, const struct engine_group *group);
 
-/* What a standby shows of a partition, read in the same moment as the data. */
+/* What a standby, or a primary that another server writes to, shows of a partition, read in the
+ * same moment as the data. */
 struct engine_proof {
     bool standby;      /* the server only follows another */
     uint64_t epoch;    /* of the partition; 0: it is not there */
@@ -218,8 +222,8 @@ struct engine_proof {
 };
 
 /* Reads the proof of a partition and, unless it is empty, one key, both of one moment: the
- * snapshot's, or (NULL) now. Only of an engine opened as a standby; ERROR_PARTITION_UNKNOWN, and
- * whatever reading may say. */
+ * snapshot's, or (NULL) now. Only of an engine opened as a standby or follower;
+ * ERROR_PARTITION_UNKNOWN, and whatever reading may say. */
 NODISCARD bool engine_prove(struct engine *engine, struct engine_snapshot *snapshot,
                             uint32_t partition, struct slice meta, struct slice key,
                             struct arena *arena, struct engine_proof *ret_proof,

@@ -14,7 +14,7 @@
 struct reader {
     struct engine base; /* must be first */
     struct engine_reader_options options;
-    struct engine_standbys *standbys; /* borrowed */
+    struct engine_standbys *standbys; /* borrowed; NULL: alone */
     atomic_bool lost;                 /* a standby failed half-way: the primary from now on */
 };
 
@@ -57,8 +57,8 @@ struct engine *engine_reader_new(const struct engine_reader_options *options)
     struct reader *reader = MEMORY_NEW(struct reader);
 
     reader->options = *options;
-    reader->standbys = engine_standbys_of(options->primary);
-    assert(reader->standbys && options->judge && options->meta.len);
+    reader->standbys = options->alone ? NULL : engine_standbys_of(options->primary);
+    assert((options->alone || reader->standbys) && options->judge && options->meta.len);
     reader->base.driver = &reader_driver;
     reader->base.name = options->primary->name;
     memcpy(reader->base.node_id, options->primary->node_id, sizeof reader->base.node_id);
@@ -79,14 +79,22 @@ static void reader_close(struct engine *engine)
 
 static void fall_back(struct reader *reader, enum engine_fallback why)
 {
-    engine_standbys_fell_back(reader->standbys, why);
+    if (reader->standbys)
+        engine_standbys_fell_back(reader->standbys, why);
 }
 
 static struct engine *standby_pick(struct reader *reader, size_t *ret_index)
 {
     struct engine *standby = NULL;
     struct error err;
-    bool down = !engine_serves(reader->options.primary, &err);
+    bool down;
+
+    if (reader->options.alone) {
+        *ret_index = 0;
+        return atomic_load_explicit(&reader->lost, memory_order_relaxed) ? NULL
+                                                                         : reader->options.primary;
+    }
+    down = !engine_serves(reader->options.primary, &err);
 
     /* A node that has lost acknowledged writes shows nothing before that is accepted, from
      * anywhere; nor does one that is paused. */
@@ -104,6 +112,20 @@ static void tell_primary(struct reader *reader, uint32_t partition)
         reader->options.tell(reader->options.context, partition, 0, NULL);
 }
 
+/* The primary, which another server writes to, in place of a standby. */
+static bool is_proved_alone(struct reader *reader, const struct engine_seen *seen,
+                            const struct engine_proof *proof)
+{
+    enum engine_fallback why;
+
+    if (!reader->options.trusted &&
+        (proof->standby || !reader->options.judge(reader->options.context, seen, &why)))
+        return false;
+    if (reader->options.tell)
+        reader->options.tell(reader->options.context, seen->partition, ENGINE_READER_ALONE, seen);
+    return true;
+}
+
 /* Is what a standby showed good enough? */
 static bool is_proved(struct reader *reader, size_t index, uint32_t partition,
                       const struct engine_proof *proof)
@@ -111,8 +133,12 @@ static bool is_proved(struct reader *reader, size_t index, uint32_t partition,
     struct engine_seen seen = {
         .partition = partition, .epoch = proof->epoch, .meta = proof->meta, .sent_ms = 0};
     enum engine_fallback why = ENGINE_FALLBACK_BEAT;
-    bool dated = proof->standby && engine_beats_sent(engine_standbys_beats(reader->standbys),
-                                                     proof->beat, &seen.sent_ms);
+    bool dated;
+
+    if (reader->options.alone)
+        return is_proved_alone(reader, &seen, proof);
+    dated = proof->standby &&
+            engine_beats_sent(engine_standbys_beats(reader->standbys), proof->beat, &seen.sent_ms);
 
     if (!engine_standbys_are_trusted(reader->standbys) &&
         (!dated || !reader->options.judge(reader->options.context, &seen, &why))) {
@@ -176,9 +202,16 @@ static bool moment_take(struct engine *engine, const struct reader_snapshot *sna
                       (!snapshot->keep_ms || engine_snapshot_keep(*taken, snapshot->keep_ms, err)));
 }
 
+static bool unproved(struct error *err)
+{
+    return error_set(err, ERROR_UNPROVED, "what was read beside the owner cannot be proved");
+}
+
 static bool primary_enter(struct reader *reader, struct reader_snapshot *snapshot,
                           struct error *err)
 {
+    if (reader->options.alone)
+        return unproved(err);
     return snapshot->passing ||
            moment_take(reader->options.primary, snapshot, &snapshot->of_primary, err);
 }
@@ -297,6 +330,8 @@ static bool get_now(struct reader *reader, uint32_t partition, struct slice key,
             return true;
         }
     }
+    if (reader->options.alone)
+        return unproved(err);
     tell_primary(reader, partition);
     return engine_get(reader->options.primary, NULL, partition, key, reach, arena, ret_value, err);
 }

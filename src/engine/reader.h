@@ -16,6 +16,9 @@
  * the two would be of different moments: ERROR_STANDBY_LOST, and the reader goes to the primary
  * from then on, so that the same page can be read again.
  *
+ * Where another server owns the node (alone) there is nobody to fall back to: the primary itself is
+ * read by the same proofs, and what they do not hold of is ERROR_UNPROVED.
+ *
  * Nothing is written through a reader, and transactions do not read through it:
  * engine_reader_behind gives the engine they work with. */
 #pragma once
@@ -34,12 +37,16 @@ struct engine_seen {
 typedef bool engine_judge(void *context, const struct engine_seen *seen,
                           enum engine_fallback *ret_why);
 
-/* A partition is read from here from now on: the standby of this number, from 1; 0: the primary. */
+/* A partition is read from here from now on: the standby of this number, from 1; 0: the primary;
+ * ENGINE_READER_ALONE: the primary that another server owns. */
+enum { ENGINE_READER_ALONE = 1 << 16 };
 typedef void engine_tell(void *context, uint32_t partition, uint32_t standby,
                          const struct engine_seen *seen);
 
 struct engine_reader_options {
     struct engine *primary; /* with standbys (engine_standbys_of); borrowed, as all of these */
+    bool alone;             /* it was opened as a follower, and has none */
+    bool trusted;           /* for tests of checkers alone: what it shows is taken without proofs */
     struct slice meta;      /* the key whose value is read with the proof */
     engine_judge *judge;
     engine_tell *tell;

@@ -10,6 +10,7 @@ enum { ACKNOWLEDGED_MS = 20, ACKNOWLEDGED_LOOK_NS = 200 * 1000 };
 
 struct served {
     uint32_t partition;
+    bool beside; /* the owner */
     struct item_served served;
 };
 
@@ -109,6 +110,25 @@ static bool judge(void *context, const struct engine_seen *seen, enum engine_fal
     return true;
 }
 
+/* The primary shows nothing but what is acknowledged, so the numbering in the snapshot is as good
+ * as the committer's. What was read by a map that was replaced meanwhile is of another epoch. */
+static bool judge_beside(void *context, const struct engine_seen *seen,
+                         enum engine_fallback *ret_why)
+{
+    const struct item_reading *reading = context;
+    const struct item_space *space = &reading->space;
+    const struct partition_span *span = partition_map_find_id(space->map, seen->partition);
+    uint64_t lsn = 0;
+
+    if (!span || seen->epoch != span->epoch ||
+        (seen->meta.data && !commit_meta_lsn(seen->meta, &lsn)))
+        return no(ret_why, ENGINE_FALLBACK_EPOCH);
+    if (lsn < lsn_wanted(reading, span) ||
+        (reading->options.level == ITEM_SESSION && partition_map_is_part(space->map, span)))
+        return no(ret_why, ENGINE_FALLBACK_BEHIND);
+    return true;
+}
+
 /* --- Telling --------------------------------------------------------------------------------- */
 
 static struct served *served_find(const struct item_reading *reading, uint32_t partition)
@@ -137,8 +157,13 @@ static void tell(void *context, uint32_t partition, uint32_t standby,
             served = &reading->served[reading->served_count++];
         *served = (struct served){.partition = partition,
                                   .served = {.standby = standby, .level = reading->options.level}};
+        if (standby == ENGINE_READER_ALONE) {
+            served->served.standby = 0;
+            served->beside = true;
+        }
         if (standby) {
-            served->served.age_ms = MAX(clock_monotonic_ms() - seen->sent_ms, (int64_t)0);
+            served->served.age_ms =
+                served->beside ? 0 : MAX(clock_monotonic_ms() - seen->sent_ms, (int64_t)0);
             if (seen->meta.data && !commit_meta_lsn(seen->meta, &served->served.lsn))
                 served->served.lsn = 0;
         }
@@ -155,7 +180,7 @@ bool item_reading_served(struct item_reading *reading, uint32_t partition,
     WITH_LOCK (&reading->lock) {
         const struct served *served = served_find(reading, partition);
 
-        by_standby = served && served->served.standby;
+        by_standby = served && (served->served.standby || served->beside);
         if (by_standby)
             *ret_served = served->served;
     }
@@ -172,8 +197,9 @@ struct item_reading *item_reading_begin(struct item_space *space,
     assert(!space->reading);
     /* A client that sends no token may have written all the same: it is not known what it has to
      * see. */
-    if (options->level == ITEM_STRONG || space->since_ms == INT64_MAX ||
-        (options->level == ITEM_SESSION && !options->token_count))
+    assert(!options->follows || options->level >= ITEM_SESSION);
+    if (!options->follows && (options->level == ITEM_STRONG || space->since_ms == INT64_MAX ||
+                              (options->level == ITEM_SESSION && !options->token_count)))
         return NULL;
     reading = MEMORY_NEW(struct item_reading);
     reading->space = *space;
@@ -199,7 +225,7 @@ struct engine *item_reading_engine(struct item_reading *reading, struct engine *
 {
     struct engine *reader = NULL;
 
-    if (!engine_standbys_of(engine))
+    if (!reading->options.follows && !engine_standbys_of(engine))
         return engine;
     WITH_LOCK (&reading->lock) {
         for (size_t i = 0; i < reading->reader_count && !reader; i++)
@@ -209,7 +235,9 @@ struct engine *item_reading_engine(struct item_reading *reading, struct engine *
             reader = engine_reader_new(&(struct engine_reader_options){
                 .primary = engine,
                 .meta = commit_meta_key(),
-                .judge = judge,
+                .alone = reading->options.follows,
+                .trusted = reading->options.trusted,
+                .judge = reading->options.follows ? judge_beside : judge,
                 .tell = tell,
                 .context = reading,
             });

@@ -14,6 +14,11 @@
  * At every level what a standby shows is of the present primary, of the epoch of the map, younger
  * than the container's definition and map, and acknowledged: a failover cannot take it away again.
  *
+ * A server that does not own the nodes (follows) has no committer, and reads the primary beside the
+ * one that does. It proves the epoch of the map and the tokens; everything else a primary shows is
+ * acknowledged. What it cannot prove is ERROR_UNPROVED. Strong and BoundedStaleness it does not
+ * read: what the owner has acknowledged a moment ago on another primary it cannot know.
+ *
  * Not for transactions, nor for what a write reads: those spaces have no reading. */
 #pragma once
 
@@ -40,6 +45,8 @@ struct item_reading_options {
     uint64_t staleness_lsns;         /* the same */
     const struct item_token *tokens; /* borrowed; honoured at every level */
     size_t token_count;
+    bool follows; /* another server owns the nodes; the level is Session or weaker */
+    bool trusted; /* for tests of checkers alone: nothing is proved */
 };
 
 struct item_reading; /* opaque; one request's */
@@ -55,9 +62,10 @@ CLEANUP_FN(struct item_reading *, item_reading_end)
 /* What is read of a span: its node, or a reader before it. For item_space. */
 struct engine *item_reading_engine(struct item_reading *reading, struct engine *engine);
 
-/* Where a partition was read from last. False: from its primary, or not at all. */
+/* Where a partition was read from last. False: from its primary by the one who owns it, or not at
+ * all. */
 struct item_served {
-    uint32_t standby; /* its number, from 1 */
+    uint32_t standby; /* its number, from 1; 0: the primary, beside the owner */
     enum item_level level;
     int64_t age_ms; /* at most */
     uint64_t lsn;   /* of the snapshot */

@@ -28,6 +28,7 @@ bool pg_settings_init(struct pg_settings *settings, struct slice url,
     settings->accept_loss = options->accept_loss;
     settings->claim = options->claim;
     settings->standby = options->standby;
+    settings->follower = options->follower;
     settings->beats = options->beats;
     settings->log = options->log;
     settings->watch = options->watch;
@@ -132,6 +133,8 @@ static bool driver_open(struct slice url, const struct engine_options *options,
 
     if (options->standby)
         return pg_standby_open(url, options, ret_engine, err);
+    if (options->follower)
+        return pg_follower_open(url, options, ret_engine, err);
     engine = MEMORY_NEW(struct pg_engine);
     engine->settings.primary = &engine->primary;
     if (!pg_settings_init(&engine->settings, url, options, err)) {

@@ -50,6 +50,7 @@ struct pg_settings {
     bool accept_loss;           /* opens a node that has lost acknowledged writes */
     bool replicated;            /* required: without a synchronous standby nothing is written */
     uint32_t standby;           /* the nth host alone, as a standby; 0: the node itself */
+    bool follower;              /* another server writes: nothing here does */
     struct engine_beats *beats; /* borrowed; NULL: they are counted by the server alone */
     struct pg_primary *primary; /* borrowed */
     int64_t connect_ms_max, snapshot_ms_max, statement_ms_max;
@@ -554,12 +555,15 @@ static inline struct pg_lease *pg_snapshot_lease(struct engine_snapshot *snapsho
     return snapshot ? ((struct pg_snapshot *)snapshot)->lease : NULL;
 }
 
-extern const struct engine_driver pg_driver_standby;
+extern const struct engine_driver pg_driver_standby, pg_driver_follower;
 
 /* standby.c: one host of the URL as a store that is only read from. */
 bool pg_standby_open(struct slice url, const struct engine_options *options,
                      struct engine **ret_engine, struct error *err);
 bool pg_standby_host(struct slice url, uint32_t nth, struct buf *to);
+/* follower.c: the node as a server reads it that does not own it. */
+bool pg_follower_open(struct slice url, const struct engine_options *options,
+                      struct engine **ret_engine, struct error *err);
 
 /* read.c */
 bool pg_snapshot_new(struct engine *engine, struct engine_snapshot **ret_snapshot,

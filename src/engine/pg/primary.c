@@ -240,6 +240,10 @@ static bool beat_queue(struct pg_primary *primary, struct pg_connection *connect
     struct pg_param param;
     uint64_t beat;
 
+    if (primary->settings.follower) {
+        pg_send(connection, "SELECT pg_logical_emit_message(true, 'orrery', '')", NULL, 0);
+        return true;
+    }
     if (!primary->numbered) {
         pg_send(connection, "UPDATE orrery.beat SET beat = beat + 1, at = clock_timestamp()", NULL,
                 0);
@@ -497,6 +501,7 @@ static struct pg_settings settings_copy(struct pg_primary *primary,
         .name = settings->name,
         .replicated = settings->replicated,
         .standby = settings->standby,
+        .follower = settings->follower,
         .primary = primary,
         .connect_ms_max = settings->connect_ms_max,
         .snapshot_ms_max = settings->snapshot_ms_max,
