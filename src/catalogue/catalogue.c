@@ -71,6 +71,8 @@ static bool partition_settle(struct catalogue *catalogue, struct error *err)
             catalogue->epoch = partitions[i].epoch;
             return true;
         }
+    if (catalogue->follows)
+        return error_set(err, ERROR_NOT_FOUND, "there is no catalogue yet");
     catalogue->epoch = EPOCH;
     return new_check(catalogue, err) &&
            engine_partition_create(catalogue->engine, CATALOGUE_PARTITION, EPOCH, err) &&
@@ -107,6 +109,10 @@ static struct catalogue *catalogue_new(const struct catalogue_options *options)
     catalogue->log = options->log;
     catalogue->partition_gone = options->partition_gone;
     catalogue->history = options->history;
+    catalogue->follows = options->follows;
+    catalogue->recall = options->recall;
+    catalogue->recalled = options->recalled;
+    catalogue->recall_context = options->recall_context;
     catalogue->gone_context = options->gone_context;
     catalogue->root = catalogue_state_new(STATE_ROOT, SLICE(""), 0);
     catalogue->agreements = catalogue_agreements_new(catalogue, options->cluster);
@@ -130,6 +136,12 @@ bool catalogue_open(const struct catalogue_options *options, struct catalogue **
     CLEANUP(catalogue_close) struct catalogue *catalogue = catalogue_new(options);
     bool loaded = false;
 
+    if (options->follows) {
+        if (!partition_settle(catalogue, err) || !catalogue_follow(catalogue, err))
+            return error_prefix(err, "catalogue");
+        *ret_catalogue = TAKE(catalogue);
+        return true;
+    }
     if (!partition_settle(catalogue, err) || !head_settle(catalogue, options, err))
         return error_prefix(err, "catalogue");
     WITH_LOCK (&catalogue->change_lock)

@@ -36,6 +36,10 @@ struct catalogue_options {
     struct log *log;                        /* borrowed; NULL: silent */
     const struct node_info *nodes;          /* what the settings say of nodes, by name; borrowed */
     size_t node_count;
+    /* Another server owns the nodes, whose engines are followers (cluster_follow): the catalogue is
+     * read and never written. Nothing is made, dropped, purged, journalled or settled; what is made
+     * elsewhere is seen with catalogue_follow. */
+    bool follows;
     bool history;       /* changes of MongoDB's collections are told (partition/history.h) */
     bool purge_by_hand; /* no thread: the test calls catalogue_purge */
 
@@ -44,6 +48,14 @@ struct catalogue_options {
      * locks of the catalogue, which must not be called. NULL: nobody wants to know. */
     void (*partition_gone)(void *context, uint32_t partition);
     void *gone_context;
+
+    /* Other servers read by states of this catalogue. Before a commit that makes another state, and
+     * before one of notes that requests are judged by, `recall` returns when none of them does so
+     * any more; until `recalled`, behind the publishing, none begins to again. Both under locks of
+     * the catalogue, which must not be called; recall blocks. NULL: there are none. */
+    void (*recall)(void *context);
+    void (*recalled)(void *context);
+    void *recall_context;
 };
 
 /* Reads the catalogue, making an empty one on a new root. Partitions that no container owns, left
@@ -54,6 +66,12 @@ NODISCARD bool catalogue_open(const struct catalogue_options *options,
                               struct catalogue **ret_catalogue, struct error *err);
 void catalogue_close(struct catalogue *catalogue); /* NULL is fine */
 CLEANUP_FN(struct catalogue *, catalogue_close)
+
+/* Of one that follows: reads everything as it is now, of one moment, and publishes it. */
+NODISCARD bool catalogue_follow(struct catalogue *catalogue, struct error *err);
+/* Has an operator paused anything, or are containers withheld (withheld.h), as of the last time it
+ * was read? Then requests are to be judged by the owner. */
+bool catalogue_is_reserved(const struct catalogue *catalogue);
 
 const struct definition_limits *catalogue_limits(const struct catalogue *catalogue);
 struct cluster *catalogue_cluster(const struct catalogue *catalogue);

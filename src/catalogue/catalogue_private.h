@@ -266,7 +266,13 @@ struct catalogue {
     void (*partition_gone)(void *context, uint32_t partition); /* or NULL */
     void *gone_context;
     bool history;                  /* changes of collections are told */
-    struct agreements *agreements; /* owned: transactions over several nodes */
+    bool follows;                  /* another server owns the nodes: it is only read */
+    void (*recall)(void *context); /* or NULL; with the next */
+    void (*recalled)(void *context);
+    void *recall_context;
+    atomic_bool reserved;           /* of one that follows: see catalogue_is_reserved */
+    struct engine_snapshot *moment; /* under change_lock: what a load reads; NULL: now */
+    struct agreements *agreements;  /* owned: transactions over several nodes */
 
     struct catalogue_state_lock
         state_locks[STATE_LOCKS]; /* any of them to look, all of them to publish */
@@ -344,7 +350,8 @@ struct catalogue_change {
     struct commit_part parts[2]; /* it, and what is told; while they are committed */
     struct catalogue_telling *tellings, **tellings_end;
     size_t telling_count;
-    bool told; /* they are, for the change is committed */
+    bool told;     /* they are, for the change is committed */
+    bool recalled; /* nobody else reads by the state that it changes, until its end */
     struct commit_batch batch;
 };
 
@@ -413,7 +420,7 @@ void catalogue_change_publish_renamed(struct catalogue_change *change, const str
 
 /* --- Loading (load.c) ------------------------------------------------------------------------ */
 
-/* Reads everything and publishes it; drops orphans. Under change_lock. */
+/* Reads everything and publishes it; drops orphans, unless it follows. Under change_lock. */
 NODISCARD bool catalogue_load(struct catalogue *catalogue, struct error *err);
 
 /* The head alone; *ret_found false: there is none, and catalogue->head is as it was. */
@@ -426,6 +433,8 @@ NODISCARD bool catalogue_head_load(struct catalogue *catalogue, bool *ret_found,
 NODISCARD bool catalogue_nodes_settle(struct catalogue *catalogue, const struct node_info *said,
                                       size_t said_count, struct error *err);
 NODISCARD bool catalogue_nodes_load(struct catalogue *catalogue, struct error *err);
+/* The numbers that the head has for the nodes that are here. ERROR_CONFIGURATION: it has none. */
+NODISCARD bool catalogue_nodes_follow(struct catalogue *catalogue, struct error *err);
 
 /* An id no node has: that of a number whose node was removed. */
 extern const char node_id_free[37];

@@ -29,8 +29,14 @@ static bool doubt_settle(struct catalogue *catalogue, struct error *err)
     struct commit_part part = part_of(catalogue, &op, 1);
     struct commit_batch batch = {
         .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+    bool settled;
 
-    if (!commit_run(catalogue->commit, &batch, err) || !catalogue_load(catalogue, err))
+    if (catalogue->recall)
+        catalogue->recall(catalogue->recall_context);
+    settled = commit_run(catalogue->commit, &batch, err) && catalogue_load(catalogue, err);
+    if (catalogue->recall)
+        catalogue->recalled(catalogue->recall_context);
+    if (!settled)
         return false;
     catalogue->in_doubt = false;
     return true;
@@ -65,6 +71,8 @@ void catalogue_change_end(struct catalogue_change *change)
 {
     if (change->told)
         tellings_wake(change);
+    if (change->recalled)
+        change->catalogue->recalled(change->catalogue->recall_context);
     catalogue_state_unref(change->root);
     mutex_unlock(&change->catalogue->change_lock);
     arena_free(change->arena);
@@ -231,6 +239,11 @@ bool catalogue_change_commit(struct catalogue_change *change, struct error *err)
     struct catalogue *catalogue = change->catalogue;
     struct slice head = catalogue_record_head_key();
 
+    /* Servers that read by the state as it is are asked to stop before there can be another. */
+    if (catalogue->recall && !change->recalled) {
+        catalogue->recall(catalogue->recall_context);
+        change->recalled = true;
+    }
     catalogue_change_put(change, head,
                          catalogue_record_head_write(&catalogue->head, change->arena));
     change->part = part_of(catalogue, change->ops, change->count);

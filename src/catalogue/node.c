@@ -61,7 +61,7 @@ bool catalogue_nodes_load(struct catalogue *catalogue, struct error *err)
 {
     CLEANUP(catalogue_nodes_free) struct node_table *table = MEMORY_NEW(struct node_table);
 
-    if (!catalogue_nodes_peek(catalogue->engine, table, err))
+    if (!catalogue_nodes_peek_at(catalogue->engine, catalogue->moment, table, err))
         return false;
     WITH_LOCK (&catalogue->nodes_lock)
         *catalogue->nodes = *table;
@@ -146,6 +146,21 @@ static bool numbers_settle(struct catalogue *catalogue, bool *changed, struct er
                            err))
             return false;
         cluster_number(catalogue->cluster, i, number);
+    }
+    return true;
+}
+
+bool catalogue_nodes_follow(struct catalogue *catalogue, struct error *err)
+{
+    for (size_t i = 0; i < cluster_count(catalogue->cluster); i++) {
+        const struct cluster_node *node = cluster_at(catalogue->cluster, i);
+        uint32_t number = number_of(&catalogue->head, engine_node_id(node->engine));
+
+        if (number == catalogue->head.node_count)
+            return error_set(err, ERROR_CONFIGURATION, "node \"%s\" is not known to the catalogue",
+                             node->name);
+        if (node->number != number)
+            cluster_number(catalogue->cluster, i, number);
     }
     return true;
 }

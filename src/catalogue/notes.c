@@ -19,6 +19,14 @@ struct slice catalogue_notes_place(struct slice key, struct arena *arena, uint32
     return note_key(key, arena);
 }
 
+/* Requests are judged by them, also at servers that follow (catalogue_is_reserved). */
+static bool is_judged_by(struct slice key)
+{
+    return key.data[0] == CATALOGUE_NOTES_WITHHELD ||
+           (key.len > 1 && key.data[0] == CATALOGUE_NOTES_SERVER &&
+            key.data[1] == CATALOGUE_NOTES_SERVER_PAUSE);
+}
+
 /* It relies on nothing and nobody relies on it, so it never meets a change of the catalogue. */
 bool catalogue_notes_write(struct catalogue *catalogue, const struct engine_op *ops, size_t count,
                            struct error *err)
@@ -31,12 +39,18 @@ bool catalogue_notes_write(struct catalogue *catalogue, const struct engine_op *
                                .op_count = count};
     struct commit_batch batch = {
         .parts = &part, .part_count = 1, .moment = COMMIT_NOTHING_RELIED_ON};
+    bool recalls = catalogue->recall && count && is_judged_by(ops[0].key), written;
 
     if (count == 0)
         return true;
+    if (recalls)
+        catalogue->recall(catalogue->recall_context);
     for (size_t i = 0; i < count; i++)
         stored[i] = (struct engine_op){ops[i].kind, note_key(ops[i].key, arena), ops[i].value};
-    return commit_run(catalogue->commit, &batch, err);
+    written = commit_run(catalogue->commit, &batch, err);
+    if (recalls)
+        catalogue->recalled(catalogue->recall_context);
+    return written;
 }
 
 bool catalogue_notes_get(struct catalogue *catalogue, struct slice key, struct arena *arena,

@@ -20,6 +20,9 @@ enum {
     CATALOGUE_NOTES_WITHHELD = 'w', /* withheld.h */
 };
 
+/* The second byte of notes of the server that pauses are (maintain/pauses.h). */
+enum { CATALOGUE_NOTES_SERVER_PAUSE = 'p' };
+
 enum { CATALOGUE_NOTE_KEY_MAX = 64 };
 
 /* Writes all of them in one commit. A key occurs at most once. */

@@ -2,6 +2,8 @@
  * tombstone covers is passed over, but its partitions still have an owner: the purger. Partitions
  * without any are left by a crash between making them and committing their container. */
 #include "catalogue/catalogue_private.h"
+#include "catalogue/node.h"
+#include "catalogue/notes.h"
 #include "engine/guard.h"
 
 struct loader {
@@ -32,9 +34,9 @@ static bool tombstones_load(struct loader *loader, struct error *err)
     struct engine_entry entry;
     size_t capacity = 0;
 
-    if (!engine_iterator_new(loader->catalogue->engine, NULL, CATALOGUE_PARTITION,
-                             catalogue_record_tombstone_range(), false, ENGINE_READ_ANY, &iterator,
-                             err))
+    if (!engine_iterator_new(loader->catalogue->engine, loader->catalogue->moment,
+                             CATALOGUE_PARTITION, catalogue_record_tombstone_range(), false,
+                             ENGINE_READ_ANY, &iterator, err))
         return false;
     for (;;) {
         if (!engine_iterator_next(iterator, &entry, err))
@@ -131,7 +133,8 @@ static bool journal_begin(struct catalogue *catalogue, const struct container *c
     const struct migration_source *sources;
     size_t count;
 
-    if (!container->migration || migration_state(container->migration) != MIGRATION_MOVING)
+    if (catalogue->follows || !container->migration ||
+        migration_state(container->migration) != MIGRATION_MOVING)
         return true;
     sources = migration_sources(container->migration, &count);
     for (size_t i = 0; i < count; i++) {
@@ -164,6 +167,8 @@ static bool orphans_drop(struct loader *loader, struct error *err)
 {
     struct cluster *cluster = loader->catalogue->cluster;
 
+    if (loader->catalogue->follows) /* it may be just being made */
+        return true;
     if (loader->owned_count)
         qsort(loader->owned, loader->owned_count, sizeof *loader->owned, by_number);
     for (size_t i = 0; i < cluster_count(cluster); i++) {
@@ -349,8 +354,9 @@ static bool records_load(struct loader *loader, struct error *err)
     struct engine_entry entry;
     struct catalogue_record record;
 
-    if (!engine_iterator_new(loader->catalogue->engine, NULL, CATALOGUE_PARTITION,
-                             catalogue_record_range(), false, ENGINE_READ_ONCE, &iterator, err))
+    if (!engine_iterator_new(loader->catalogue->engine, loader->catalogue->moment,
+                             CATALOGUE_PARTITION, catalogue_record_range(), false, ENGINE_READ_ONCE,
+                             &iterator, err))
         return false;
     for (;;) {
         if (!engine_iterator_next(iterator, &entry, err))
@@ -417,8 +423,8 @@ bool catalogue_head_load(struct catalogue *catalogue, bool *ret_found, struct er
     struct catalogue_record record;
     struct catalogue_head head;
 
-    if (!engine_get(catalogue->engine, NULL, CATALOGUE_PARTITION, catalogue_record_head_key(),
-                    ENGINE_READ_ANY, arena, &value, err))
+    if (!engine_get(catalogue->engine, catalogue->moment, CATALOGUE_PARTITION,
+                    catalogue_record_head_key(), ENGINE_READ_ANY, arena, &value, err))
         return false;
     *ret_found = value.found == ENGINE_FOUND;
     if (!*ret_found)
@@ -440,7 +446,7 @@ static bool loader_run(struct loader *loader, struct error *err)
         !records_load(loader, err) || !tree_finish(loader->root, err) || !orphans_drop(loader, err))
         return false;
     catalogue_purge_queue_clear(catalogue);
-    for (size_t i = 0; i < loader->tombstone_count; i++)
+    for (size_t i = 0; !catalogue->follows && i < loader->tombstone_count; i++)
         catalogue_purge_queue(catalogue, loader->tombstones[i]);
     catalogue_state_adopt_lives(loader->root, catalogue->root);
     catalogue_publish(catalogue, TAKE(loader->root));
@@ -460,4 +466,74 @@ bool catalogue_load(struct catalogue *catalogue, struct error *err)
     catalogue_state_unref(loader.root);
     memory_free(loader.owned);
     return loaded;
+}
+
+/* --- Beside the owner ------------------------------------------------------------------------- */
+
+/* Is there a note of these? */
+static bool notes_look(struct catalogue *catalogue, const uint8_t *from, const uint8_t *to,
+                       size_t len, bool *ret_any, struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    CLEANUP(engine_iterator_free) struct engine_iterator *iterator = NULL;
+    struct engine_entry entry;
+    struct engine_range range;
+    uint32_t partition;
+
+    range.min = catalogue_notes_place(slice_of(from, len), arena, &partition);
+    range.max = catalogue_notes_place(slice_of(to, len), arena, &partition);
+    if (!engine_iterator_new(catalogue->engine, catalogue->moment, partition, range, false,
+                             ENGINE_READ_ANY, &iterator, err) ||
+        !engine_iterator_next(iterator, &entry, err))
+        return false;
+    *ret_any = *ret_any || entry.found == ENGINE_FOUND;
+    return true;
+}
+
+static bool reserved_look(struct catalogue *catalogue, struct error *err)
+{
+    static const uint8_t pauses[] = {CATALOGUE_NOTES_SERVER, CATALOGUE_NOTES_SERVER_PAUSE},
+                         pauses_end[] = {CATALOGUE_NOTES_SERVER, CATALOGUE_NOTES_SERVER_PAUSE + 1},
+                         withheld[] = {CATALOGUE_NOTES_WITHHELD},
+                         withheld_end[] = {CATALOGUE_NOTES_WITHHELD + 1};
+    bool any = false;
+
+    if (!notes_look(catalogue, pauses, pauses_end, sizeof pauses, &any, err) ||
+        !notes_look(catalogue, withheld, withheld_end, sizeof withheld, &any, err))
+        return false;
+    atomic_store(&catalogue->reserved, any);
+    return true;
+}
+
+static bool follow(struct catalogue *catalogue, struct error *err)
+{
+    bool found;
+
+    if (!catalogue_head_load(catalogue, &found, err))
+        return false;
+    if (!found)
+        return error_set(err, ERROR_NOT_FOUND, "there is no catalogue yet");
+    return catalogue_nodes_load(catalogue, err) && catalogue_nodes_follow(catalogue, err) &&
+           reserved_look(catalogue, err) && catalogue_load(catalogue, err);
+}
+
+/* Of one moment: the owner writes meanwhile. */
+bool catalogue_follow(struct catalogue *catalogue, struct error *err)
+{
+    bool followed = false;
+
+    assert(catalogue->follows);
+    WITH_LOCK (&catalogue->change_lock) {
+        followed = engine_snapshot_new(catalogue->engine, &catalogue->moment, err) &&
+                   follow(catalogue, err);
+        engine_snapshot_free(TAKE(catalogue->moment));
+    }
+    if (followed)
+        catalogue_nodes_apply(catalogue);
+    return followed;
+}
+
+bool catalogue_is_reserved(const struct catalogue *catalogue)
+{
+    return atomic_load(&catalogue->reserved);
 }

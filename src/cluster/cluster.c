@@ -111,14 +111,9 @@ static bool node_join(struct cluster *cluster, struct commit *commit, struct eng
            commit_pledges_load(commit, err);
 }
 
-bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *engine,
-                    uint32_t number, struct error *err)
+static bool room_check(const struct cluster *cluster, const char *name, const struct engine *engine,
+                       struct error *err)
 {
-    CLEANUP(commit_free) struct commit *commit = NULL;
-    struct commit_options options = cluster->options;
-    struct cluster_node *node;
-    struct error away;
-
     if (cluster->count == CLUSTER_NODES_MAX)
         return error_set(err, ERROR_CONFIGURATION,
                          "node \"%s\" is one too many: the limit is %d, and those that were "
@@ -126,6 +121,30 @@ bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *en
                          name, CLUSTER_NODES_MAX);
     if (node_known(cluster, engine))
         return error_set(err, ERROR_CONFIGURATION, "node \"%s\" is named twice", name);
+    return true;
+}
+
+static void node_put(struct cluster *cluster, const char *name, struct engine *engine,
+                     struct commit *commit, uint32_t number)
+{
+    struct cluster_node *node = &cluster->nodes[cluster->count];
+
+    node->name = arena_text(cluster->arena, slice_of_text(name));
+    node->number = number;
+    node->engine = engine;
+    node->commit = commit;
+    atomic_fetch_add(&cluster->count, 1);
+}
+
+bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *engine,
+                    uint32_t number, struct error *err)
+{
+    CLEANUP(commit_free) struct commit *commit = NULL;
+    struct commit_options options = cluster->options;
+    struct error away;
+
+    if (!room_check(cluster, name, engine, err))
+        return false;
     if (cluster->count == 0 && !id_settle(cluster, engine, err))
         return error_prefix(err, "node \"%s\"", name);
     options.engine = engine;
@@ -136,12 +155,25 @@ bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *en
         engine_guard_take_down(engine,
                                err); /* it has just gone, and is to be joined when it comes */
     }
-    node = &cluster->nodes[cluster->count];
-    node->name = arena_text(cluster->arena, slice_of_text(name));
-    node->number = number;
-    node->engine = engine;
-    node->commit = TAKE(commit);
-    atomic_fetch_add(&cluster->count, 1);
+    node_put(cluster, name, engine, TAKE(commit), number);
+    return true;
+}
+
+bool cluster_follow(struct cluster *cluster, const char *name, struct engine *engine,
+                    struct error *err)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct commit_options options = cluster->options;
+    struct slice id;
+
+    if (!room_check(cluster, name, engine, err) || !engine_cluster_id(engine, arena, &id, err))
+        return false;
+    if (cluster->count == 0)
+        cluster->id = arena_copy(cluster->arena, id);
+    if (id.len == 0 || !slice_equal(id, cluster->id))
+        return error_set(err, ERROR_STORE_FOREIGN, "node \"%s\" is not of this cluster", name);
+    options.engine = engine;
+    node_put(cluster, name, engine, commit_new(&options), (uint32_t)cluster->count);
     return true;
 }
 

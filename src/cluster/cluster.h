@@ -46,6 +46,12 @@ NODISCARD bool cluster_add(struct cluster *cluster, const char *name, struct eng
 NODISCARD bool cluster_add_as(struct cluster *cluster, const char *name, struct engine *engine,
                               uint32_t number, struct error *err);
 
+/* Adds a node that another server owns, whose engine was opened as a follower: nothing of it is
+ * opened for writing, nothing is recorded on it, and its committer has no partitions.
+ * ERROR_STORE_FOREIGN: it belongs to no cluster, or another. */
+NODISCARD bool cluster_follow(struct cluster *cluster, const char *name, struct engine *engine,
+                              struct error *err);
+
 /* A node that was away is here: checks whose it is and opens what is not open yet. Its engine must
  * let the calling thread in. */
 NODISCARD bool cluster_rejoin(struct cluster *cluster, uint32_t number, struct error *err);

@@ -21,7 +21,7 @@ static size_t key_write(uint8_t key[KEY_SIZE], const char *name)
     size_t len = strlen(name);
 
     key[0] = CATALOGUE_NOTES_SERVER;
-    key[1] = 'p';
+    key[1] = CATALOGUE_NOTES_SERVER_PAUSE;
     memcpy(key + 2, name, len);
     return 2 + len;
 }
