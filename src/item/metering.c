@@ -40,6 +40,32 @@ static int64_t now_us(const struct metering *metering)
     return clock_read_monotonic_us(meters_clock(metering->meters));
 }
 
+/* Who has a budget of its own for some keys, or is refused first, is for the budget to judge. */
+static bool metering_borrow(struct metering *metering, const struct metering_request *request,
+                            struct error *err)
+{
+    const struct meters_lender *lender = meters_lender(metering->meters);
+    const struct metered_call *call = metering->call;
+
+    metering->partition = request->partition;
+    if (call->low_priority || call->bucket || call->minute_pool_off ||
+        !lender->admit(lender->context, request->partition, request->price_cru))
+        return error_set(err, ERROR_UNPROVED, "no throughput is lent for partition %u",
+                         request->partition);
+    assert(request->price_cru > 0);
+    metering->borrowed_cru = request->price_cru;
+    return true;
+}
+
+static void metering_repay(struct metering *metering, int64_t charge_cru)
+{
+    const struct meters_lender *lender = meters_lender(metering->meters);
+    int64_t borrowed_cru = metering->borrowed_cru;
+
+    metering->borrowed_cru = 0;
+    lender->settle(lender->context, metering->partition, borrowed_cru, charge_cru);
+}
+
 bool metering_begin(struct metering *metering, struct meters *meters,
                     const struct metering_request *request, struct metered_call *call,
                     struct error *err)
@@ -52,6 +78,8 @@ bool metering_begin(struct metering *metering, struct meters *meters,
                                     .minute_pool_off = call->minute_pool_off};
 
     *metering = (struct metering){.meters = meters, .pk = request->pk, .call = call};
+    if (meters && meters_lender(meters))
+        return metering_borrow(metering, request, err);
     metering->meter = meters ? meters_find(meters, request->partition) : NULL;
     if (!metering->meter)
         return true;
@@ -70,6 +98,8 @@ void metering_end(struct metering *metering, int64_t charge_cru)
     int64_t ended_us;
 
     metering->call->charge_cru = charge_cru;
+    if (metering->borrowed_cru)
+        metering_repay(metering, charge_cru);
     if (!metering->meter)
         return;
     ended_us = now_us(metering);
@@ -105,6 +135,8 @@ void metering_refuse(struct meters *meters, const struct metering_request *reque
 
 void metering_drop(struct metering *metering)
 {
+    if (metering->borrowed_cru)
+        metering_repay(metering, 0);
     if (metering->meter && metering->budget)
         budget_drop(metering->budget, &metering->grant, now_us(metering) / 1000);
 }

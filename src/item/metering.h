@@ -32,6 +32,8 @@ struct metering {
     struct budget *budget; /* NULL: likewise */
     struct budget_grant grant;
     struct slice pk;
+    uint32_t partition;   /* where the budget is elsewhere: see meters_borrow */
+    int64_t borrowed_cru; /* the same; 0: nothing was */
     struct metered_call *call;
     int64_t begun_us;
     uint64_t bytes_in, bytes_out; /* for the statistics, to be set before the end */
@@ -44,7 +46,8 @@ struct metering_request {
     uint64_t ticket;   /* the same for every attempt of one request; 0: not known */
 };
 
-/* ERROR_TOO_MANY_REQUESTS and its kin, with the wait in call. Never refused where the call belongs
+/* ERROR_UNPROVED: the budget is another server's, and nothing of it is left here.
+ * ERROR_TOO_MANY_REQUESTS and its kin, with the wait in call. Never refused where the call belongs
  * to an admission. */
 NODISCARD bool metering_begin(struct metering *metering, struct meters *meters,
                               const struct metering_request *request, struct metered_call *call,

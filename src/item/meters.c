@@ -24,7 +24,8 @@ struct meters {
     pthread_rwlock_t lock;
     struct meter **meters; /* under lock; sorted by partition */
     size_t count, capacity;
-    struct pool *pools; /* under lock */
+    struct pool *pools;          /* under lock */
+    struct meters_lender lender; /* admit NULL: none */
 };
 
 struct meters *meters_new(const struct clock *clock)
@@ -263,6 +264,16 @@ void meters_remove(struct meters *meters, uint32_t partition)
             pool_leave(meters, shared);
     }
     pthread_rwlock_unlock(&meters->lock);
+}
+
+void meters_borrow(struct meters *meters, const struct meters_lender *lender)
+{
+    meters->lender = *lender;
+}
+
+const struct meters_lender *meters_lender(const struct meters *meters)
+{
+    return meters->lender.admit ? &meters->lender : NULL;
 }
 
 const struct clock *meters_clock(const struct meters *meters)

@@ -46,6 +46,19 @@ NODISCARD bool meters_state(struct meters *meters, uint32_t partition,
 /* Takes a dropped partition out. No operation on it may be running. */
 void meters_remove(struct meters *meters, uint32_t partition);
 
+/* Of a server that does not own the nodes: budgets are elsewhere, and what is spent here was lent
+ * by them. Partitions have no meters then. */
+struct meters_lender {
+    /* False: nothing is left of what was lent for the partition. */
+    bool (*admit)(void *context, uint32_t partition, int64_t price_cru);
+    /* What was admitted has cost so much; of what did nothing 0. */
+    void (*settle)(void *context, uint32_t partition, int64_t price_cru, int64_t charge_cru);
+    void *context;
+};
+/* Copied. Before the first request. */
+void meters_borrow(struct meters *meters, const struct meters_lender *lender);
+const struct meters_lender *meters_lender(const struct meters *meters); /* NULL: they are here */
+
 /* The clock they were made with. */
 const struct clock *meters_clock(const struct meters *meters);
 

@@ -631,14 +631,22 @@ static bool request_bill(struct peer_doors *doors, struct net_http_request *requ
 void peer_request_handle(struct net_http_request *request, void *context)
 {
     struct peer_door *door = context;
+
+    if (atomic_load(&door->doors->owning) != PEER_OURS && door->requests.own &&
+        door->requests.own(request, door->requests.context))
+        return;
+    peer_request_pass_on(request, context);
+}
+
+void peer_request_pass_on(struct net_http_request *request, void *context)
+{
+    struct peer_door *door = context;
     struct asked *asked;
 
     if (atomic_load(&door->doors->owning) == PEER_OURS) {
         door->local.handle(request, door->local.handle_context);
         return;
     }
-    if (door->requests.own && door->requests.own(request, door->requests.context))
-        return;
     if (!request_bill(door->doors, request))
         return;
     net_http_defer(request);

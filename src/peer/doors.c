@@ -14,6 +14,7 @@
 #include "peer/doors_private.h"
 
 #include "base/memory.h"
+#include "peer/leases.h"
 
 enum { LOOK_MS = 20, OPEN_LOOK_MS = 250 };
 
@@ -49,6 +50,7 @@ struct peer_doors *peer_doors_new(const struct peer_doors_options *options)
     doors->wait_ms = options->wait_ms;
     doors->drain_ms = options->drain_ms;
     doors->memory = options->memory;
+    doors->leases = options->leases;
     for (size_t i = 0; doors->memory && i < PEER_SHARES; i++)
         memory_meter_init(&doors->shares[i], doors->memory, doors->memory->max / 4);
     mutex_init(&doors->lock);
@@ -491,6 +493,13 @@ static size_t gate_bytes(struct net_connection *connection, void *state, struct 
         return 0;
     if (atomic_load(&doors->owning) != PEER_OURS)
         return gate_refuse(doors, connection, PEER_NOT_OWNER, bytes.len);
+    if (hello.leases && !doors->leases)
+        return gate_refuse(doors, connection, PEER_FRONT_OFF, bytes.len);
+    if (hello.leases) {
+        gate_answer(connection, PEER_TAKEN);
+        net_connection_become(connection, &peer_lease_serving_protocol, doors->leases);
+        return taken;
+    }
     local = doors->doors[hello.front].local;
     if (!local.protocol || (hello.requests && !local.handle))
         return gate_refuse(doors, connection, PEER_FRONT_OFF, bytes.len);

@@ -33,7 +33,8 @@ struct peer_doors_options {
     /* What requests that are passed on hold, those of one host at most a quarter of it, and what
      * waits to be written between servers; may be NULL. */
     struct memory_meter *memory;
-    int64_t wait_ms;  /* for an owner */
+    struct peer_leases *leases; /* borrowed; NULL: none are given nor asked for */
+    int64_t wait_ms;            /* for an owner */
     int64_t drain_ms; /* a connection that is passed on and has been quiet for so long is idle */
 };
 
@@ -68,6 +69,8 @@ struct peer_requests {
 void peer_doors_requests(struct peer_doors *doors, enum peer_front front, struct net_loops *loops,
                          const struct peer_requests *requests);
 void peer_request_handle(struct net_http_request *request, void *door);
+/* The same of one that this server has found it does not answer by itself. */
+void peer_request_pass_on(struct net_http_request *request, void *door);
 
 /* Who owns, from now on: this server; another (its start and its address); or nobody known. From
  * any thread. */

@@ -24,6 +24,7 @@ struct peer_doors {
     struct log *log;
     struct net_tls_context *tls;
     struct memory_meter *memory;
+    struct peer_leases *leases;              /* NULL: none */
     struct memory_meter shares[PEER_SHARES]; /* parts of it, for what clients' requests hold */
     int64_t wait_ms, drain_ms;
     struct peer_door doors[PEER_FRONTS];

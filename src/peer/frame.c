@@ -41,7 +41,7 @@ static bool head_read(const uint8_t *head, size_t len_max, struct peer_frame *re
         .id = bytes_get_be64(head + 8),
         .len = bytes_get_be32(head),
     };
-    if (head[4] < PEER_FRAME_REQUEST || head[4] > PEER_FRAME_LEAVING)
+    if (head[4] < PEER_FRAME_REQUEST || head[4] > PEER_FRAME_LEASE_RETURN)
         return error_set(err, ERROR_BAD_REQUEST, "there is no frame of kind %u", head[4]);
     if (ret_frame->len > len_max)
         return error_set(err, ERROR_BAD_REQUEST, "a frame of %zu bytes is longer than %zu",

@@ -23,6 +23,10 @@ enum peer_frame_kind {
     PEER_FRAME_ANSWER,
     PEER_FRAME_CANCEL,
     PEER_FRAME_LEAVING,
+    PEER_FRAME_LEASE_ASK, /* of another kind of connection: leases.h */
+    PEER_FRAME_LEASE,
+    PEER_FRAME_LEASE_RECALL,
+    PEER_FRAME_LEASE_RETURN,
 };
 
 enum {

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 
-enum { HEAD_BYTES = 12, FLAG_TLS = 1, FLAG_REQUESTS = 2 };
+enum { HEAD_BYTES = 12, FLAG_TLS = 1, FLAG_REQUESTS = 2, FLAG_LEASES = 4 };
 
 static const uint8_t magic[4] = {'O', 'R', 'R', 'P'};
 
@@ -18,7 +18,8 @@ void peer_hello_append(struct buf *out, const struct peer_hello *hello)
     buf_append_byte(out, PEER_VERSION);
     buf_append_byte(out, (uint8_t)hello->front);
     buf_append_byte(out,
-                    (uint8_t)((hello->tls ? FLAG_TLS : 0) | (hello->requests ? FLAG_REQUESTS : 0)));
+                    (uint8_t)((hello->tls ? FLAG_TLS : 0) | (hello->requests ? FLAG_REQUESTS : 0) |
+                              (hello->leases ? FLAG_LEASES : 0)));
     buf_append_byte(out, hello->hops);
     bytes_put_be16(lengths, (uint16_t)strlen(address));
     bytes_put_be16(lengths + 2, (uint16_t)hello->subject.len);
@@ -72,6 +73,7 @@ bool peer_hello_read(struct slice bytes, struct peer_hello *ret_hello, size_t *r
     hello.front = (enum peer_front)bytes.data[5];
     hello.tls = bytes.data[6] & FLAG_TLS;
     hello.requests = bytes.data[6] & FLAG_REQUESTS;
+    hello.leases = bytes.data[6] & FLAG_LEASES;
     hello.hops = bytes.data[7];
     hello.subject = slice_of(bytes.data + HEAD_BYTES + address_len, subject_len);
     *ret_hello = hello;

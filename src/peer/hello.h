@@ -6,7 +6,8 @@
  *     answer   "ORRP"   u8 version   u8 verdict   u16 0
  *
  * Flags: 1, the client came by TLS; 2, requests of many clients follow as frames (peer/frame.h),
- * and address, subject and flag 1 say nothing. Numbers are big-endian. The address is the client's,
+ * and address, subject and flag 1 say nothing; 4, the same of frames about leases (peer/leases.h).
+ * Numbers are big-endian. The address is the client's,
  * ADDRESS:PORT; the subject that of the client's certificate, if it has shown one. Nothing of the
  * client is sent before the answer was PEER_TAKEN: until then the connection may be passed on to
  * another server, and nothing is done twice. */
@@ -45,6 +46,7 @@ struct peer_hello {
     enum peer_front front;
     bool tls;
     bool requests;
+    bool leases;
     uint8_t hops;
     struct net_address client; /* len 0: unknown */
     struct slice subject;      /* borrowed */

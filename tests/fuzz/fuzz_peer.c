@@ -85,7 +85,7 @@ static bool frame_check(struct slice *input, struct peer_frame_reader *whole,
         FUZZ_CHECK(!done || taken == PEER_FRAME_HEAD_BYTES + frame.len);
     }
     if (good && done) {
-        FUZZ_CHECK(frame.kind >= PEER_FRAME_REQUEST && frame.kind <= PEER_FRAME_LEAVING);
+        FUZZ_CHECK(frame.kind >= PEER_FRAME_REQUEST && frame.kind <= PEER_FRAME_LEASE_RETURN);
         FUZZ_CHECK(frame.len <= PAYLOAD_MAX && frame.payload.len == frame.len);
         FUZZ_CHECK(frame.kind == other.kind && frame.flags == other.flags &&
                    frame.number == other.number && frame.id == other.id);

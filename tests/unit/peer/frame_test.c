@@ -126,7 +126,7 @@ static void what_is_no_frame_or_too_long_is_refused(void **state UNUSED)
         peer_frame_read(&reader, slice_of(bytes, sizeof bytes), &taken, &done, &frame, &err), &err,
         ERROR_BAD_REQUEST);
     bytes[3] = 0;
-    bytes[4] = PEER_FRAME_LEAVING + 1;
+    bytes[4] = PEER_FRAME_LEASE_RETURN + 1;
     assert_fails(
         peer_frame_read(&reader, slice_of(bytes, sizeof bytes), &taken, &done, &frame, &err), &err,
         ERROR_BAD_REQUEST);
