@@ -30,13 +30,15 @@ void front_served_append(const struct container *container, struct item_reading 
                          const struct partition_span *spans, size_t count, struct buf *out)
 {
     for (size_t i = 0; i < count && out->len < SERVED_BYTES_MAX; i++) {
-        struct item_served served;
+        struct item_served served = {0};
 
         if (!reading && i && spans[i].node == spans[i - 1].node)
             continue; /* the same again */
         buf_printf(out, "%s%s", out->len ? ", " : "",
                    container_node_name(container, spans[i].node));
-        if (item_reading_served(reading, spans[i].id, &served))
+        if (item_reading_served(reading, spans[i].id, &served) && !served.standby)
+            buf_printf(out, ";level=%s", item_level_name(served.level));
+        else if (served.standby)
             buf_printf(out, "/standby%u;level=%s;age=%" PRId64, served.standby,
                        item_level_name(served.level), served.age_ms);
         else

@@ -116,6 +116,9 @@ struct front_services {
     uint32_t burst_seconds; /* for load_meters_apply */
     struct front_consistency consistency;
     size_t query_threads; /* that may share the work of one query */
+    const char *server;   /* what this server is called among several; NULL: there is but one */
+    bool follows;         /* another server owns the nodes: what is read here has to be proved */
+    bool unproved;        /* for tests of checkers alone: it is not */
 };
 
 /* The items of a container as a client's request gets at them: what the operator has paused of them

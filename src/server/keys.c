@@ -200,7 +200,7 @@ bool keys_read_stored(const struct settings *settings, struct slice account,
     CLEANUP(account_unref) struct account *found = NULL;
 
     if (!nodes_open(settings, (struct engine_claim){0}, log, &nodes, err) ||
-        !store_open(settings, nodes, log, &store, err) ||
+        !store_open(settings, nodes, NULL, log, &store, err) ||
         !catalogue_account_open(store_catalogue(store), account, &found, err))
         return false;
     if (!account_keys(found))

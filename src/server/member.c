@@ -516,6 +516,15 @@ int64_t member_membership(struct member *member, struct engine_membership *ret_m
     return age_ms;
 }
 
+int64_t member_beat_ms(struct member *member)
+{
+    int64_t beat_ms = 0;
+
+    WITH_LOCK (&member->lock)
+        beat_ms = member->beat_ms;
+    return beat_ms;
+}
+
 void member_owner_name(struct member *member, char ret_name[ENGINE_MEMBER_NAME_SIZE])
 {
     WITH_LOCK (&member->lock)

@@ -50,6 +50,8 @@ bool member_is_fenced(struct member *member);
 uint64_t member_incarnation(const struct member *member);
 /* What the last beat found, and how long ago it was sent. */
 int64_t member_membership(struct member *member, struct engine_membership *ret_membership);
+/* When the last acknowledged beat was sent, of clock_monotonic_ms. */
+int64_t member_beat_ms(struct member *member);
 /* Of the server it is now, or was last, a follower of; "": none is known. */
 void member_owner_name(struct member *member, char ret_name[ENGINE_MEMBER_NAME_SIZE]);
 

@@ -73,6 +73,30 @@ void metrics_servers_print(struct member *member, const struct peer_doors *doors
            "Requests taken that other servers have passed on.", (double)passed.requests_taken);
 }
 
+void metrics_servers_follower_print(const struct follower *follower, struct peer_leases *leases,
+                                    struct buf *out)
+{
+    struct peer_leases_metrics lease;
+    struct follower_metrics metrics;
+
+    if (!follower)
+        return;
+    follower_metrics(follower, &metrics);
+    peer_leases_metrics(leases, &lease);
+    figure(out, "orrery_follower_reads_total", "counter",
+           "Reads answered by this server while another one owned the nodes.",
+           (double)metrics.answered);
+    figure(out, "orrery_follower_unproved_total", "counter",
+           "Reads begun by this server and passed on, since it could not prove what it read.",
+           (double)metrics.passed_on);
+    figure(out, "orrery_follower_loads_total", "counter",
+           "Times the catalogue was loaded beside the owner.", (double)metrics.loads);
+    figure(out, "orrery_follower_lease", "gauge", "1: reads are answered by this server now.",
+           lease.held);
+    figure(out, "orrery_follower_recalls_total", "counter",
+           "Leases that the owner called back for a change.", (double)lease.recalled);
+}
+
 bool metrics_servers_ready(struct member *member, const struct settings *settings, struct buf *out)
 {
     CLEANUP(memory_free) struct engine_membership *seen = MEMORY_NEW(struct engine_membership);

@@ -104,10 +104,11 @@ static struct engine *guard_new(const struct nodes *nodes, const char *name, str
         .hang_ms = settings->nodes_hang_ms,
         .write_hang_ms = settings->nodes_write_hang_ms,
         .backoff_ms_max = settings->nodes_backoff_ms_max,
-        .failover_ms = settings->nodes_failover_ms,
+        /* what does not answer here the owner does */
+        .failover_ms = inner.follower ? 0 : settings->nodes_failover_ms,
         .failover_calls = (size_t)settings->nodes_failover_calls,
     };
-    standbys = settings->nodes_standby_reads
+    standbys = settings->nodes_standby_reads && !inner.follower
                    ? engine_standbys_new(&options, settings->nodes_beat_ms)
                    : NULL;
     options.inner.beats = standbys ? engine_standbys_beats(standbys) : NULL;
@@ -250,8 +251,8 @@ static bool said_read(struct nodes *nodes, struct error *err)
  * in ranges, or kept by group commit. */
 static const char families_recalled[] = {PARTITION_FAMILY_ITEM, PARTITION_FAMILY_NUMBER, '\0'};
 
-bool nodes_open(const struct settings *settings, struct engine_claim claim, struct log *log,
-                struct nodes **ret_nodes, struct error *err)
+static bool open_all(const struct settings *settings, struct engine_claim claim, bool follower,
+                     struct log *log, struct nodes **ret_nodes, struct error *err)
 {
     struct arena *arena = arena_new();
     CLEANUP(nodes_close) struct nodes *nodes = ARENA_NEW(arena, struct nodes);
@@ -274,12 +275,25 @@ bool nodes_open(const struct settings *settings, struct engine_claim claim, stru
         .connect_ms_max = settings->engine_connect_ms_max,
         .connections_max = (uint32_t)settings->engine_connections_max,
         .claim = claim,
+        .follower = follower,
     };
     if (!said_read(nodes, err) || !root_open(nodes, err) || !others_open(nodes, err) ||
         !reset_end(nodes, err))
         return false;
     *ret_nodes = TAKE(nodes);
     return true;
+}
+
+bool nodes_open(const struct settings *settings, struct engine_claim claim, struct log *log,
+                struct nodes **ret_nodes, struct error *err)
+{
+    return open_all(settings, claim, false, log, ret_nodes, err);
+}
+
+bool nodes_follow(const struct settings *settings, struct log *log, struct nodes **ret_nodes,
+                  struct error *err)
+{
+    return open_all(settings, (struct engine_claim){0}, true, log, ret_nodes, err);
 }
 
 void nodes_close(struct nodes *nodes)

@@ -22,6 +22,9 @@ struct nodes_member {
  * again. */
 NODISCARD bool nodes_open(const struct settings *settings, struct engine_claim claim,
                           struct log *log, struct nodes **ret_nodes, struct error *err);
+/* The same nodes beside the server that owns them: they are only read from. */
+NODISCARD bool nodes_follow(const struct settings *settings, struct log *log,
+                            struct nodes **ret_nodes, struct error *err);
 void nodes_close(struct nodes *nodes); /* NULL is fine */
 CLEANUP_FN(struct nodes *, nodes_close)
 

@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+enum { LENT_PARTS = 10, LENT_LEAST_CRU = 100, LENT_CRU_MAX = 1000000000 };
 enum { JOIN_LOOK_MS = 50, DRAIN_QUIET_MS = 100, BODY_MAX = 64 * 1024 };
 
 /* What servers' certificates are good for, and no other is. */
@@ -37,6 +38,8 @@ static void on_seen(void *context, const struct engine_membership *seen)
 
     if (!server->doors || !seen || atomic_load(&server->role) != MEMBER_FOLLOWER)
         return;
+    if (owner)
+        peer_leases_seen(server->leases, owner->incarnation, member_beat_ms(server->member));
     if (owner && net_address_parse(slice_of_text(owner->address), &address, &ignored))
         peer_doors_theirs(server->doors, owner->incarnation, &address);
     else
@@ -51,6 +54,35 @@ static void on_turned(void *context, enum member_role role)
     if (server->doors)
         peer_doors_nobodys(server->doors);
     pthread_kill(server->main_thread, SERVER_SIGNAL_TURNED);
+}
+
+/* Another server has a lease, and no catalogue for it. */
+static void on_granted(void *context)
+{
+    struct follower *follower = atomic_load(&((struct server *)context)->follower);
+
+    if (follower)
+        follower_wake(follower);
+}
+
+/* Throughput for reads of another server, a tenth of a second's at a time, while the partition owes
+ * nothing. What was spent is charged when it is told: so all that servers spend is within the rate,
+ * but for what is lent at the moment. */
+static int64_t on_lend(void *context, uint32_t partition, int64_t spent_cru, int64_t wanted_cru)
+{
+    struct server *server = context;
+    struct meters *meters = store_services(server->store, server->workers, server->log).meters;
+    struct budget_state state;
+
+    if (!meters_find(meters, partition))
+        return 0;
+    if (spent_cru)
+        metering_charge(meters, partition, MIN(spent_cru, (int64_t)LENT_CRU_MAX));
+    if (!meters_state(meters, partition, &state))
+        return MIN(wanted_cru, (int64_t)LENT_CRU_MAX);
+    return state.owed_ms > 0
+               ? 0
+               : MIN(wanted_cru, MAX(state.rate_cru / LENT_PARTS, (int64_t)LENT_LEAST_CRU));
 }
 
 /* --- Joining ---------------------------------------------------------------------------------- */
@@ -94,6 +126,14 @@ bool server_peering_join(struct server *server, bool *ret_owns, struct error *er
                                              .context = server},
                     &server->member, err))
         return false;
+    server->leases = peer_leases_new(&(struct peer_leases_options){
+        .log = server->log,
+        .lease_ms = server->settings->servers_lease_ms / 2,
+        .unproved = !server->settings->servers_follower_proofs,
+        .lend = on_lend,
+        .granted = on_granted,
+        .context = server,
+    });
     member_begin(server->member);
     for (;;) {
         int role = atomic_load(&server->role);
@@ -154,6 +194,7 @@ static void probe_answer(struct server *server, struct net_http_request *request
     } else if (metrics) {
         response.status = 200;
         metrics_servers_print(server->member, server->doors, &body);
+        metrics_servers_follower_print(atomic_load(&server->follower), server->leases, &body);
     } else {
         response.status =
             metrics_servers_ready(server->member, server->settings, &body) ? 200 : 503;
@@ -164,7 +205,9 @@ static void probe_answer(struct server *server, struct net_http_request *request
 
 static bool request_own(struct net_http_request *request, void *context)
 {
+    struct server *server = context;
     struct slice path = request->path;
+    struct follower *follower;
     bool metrics;
 
     if (!slice_equal(request->method, SLICE("GET")) && !slice_equal(request->method, SLICE("HEAD")))
@@ -172,10 +215,12 @@ static bool request_own(struct net_http_request *request, void *context)
     if (path.len && path.data[path.len - 1] == '/')
         path.len--;
     metrics = slice_equal(path, SLICE("/metrics"));
-    if (!metrics && !slice_equal(path, SLICE("/ready")))
-        return false;
-    probe_answer(context, request, metrics);
-    return true;
+    if (metrics || slice_equal(path, SLICE("/ready"))) {
+        probe_answer(server, request, metrics);
+        return true;
+    }
+    follower = atomic_load(&server->follower);
+    return follower && follower_try(follower, request);
 }
 
 /* dbs/NAME/colls/NAME/docs: where a POST that says so is a query and never runs a script. */
@@ -248,6 +293,7 @@ bool server_peering_begin(struct server *server, struct error *err)
         .log = server->log,
         .tls = tls,
         .memory = &server->memory,
+        .leases = server->leases,
         .wait_ms = server->settings->servers_wait_ms,
         .drain_ms = DRAIN_QUIET_MS,
     });
@@ -257,6 +303,8 @@ bool server_peering_begin(struct server *server, struct error *err)
                      &(struct peer_front_local){.refusal = net_http_protocol.refusal});
     server->probes.sources.doors = doors;
     atomic_store(&server->doors, doors); /* which the member's thread looks at */
+    if (follower_is_wanted(server->settings))
+        atomic_store(&server->follower, server_follower_make(server));
     return true;
 }
 
@@ -281,6 +329,18 @@ bool server_peering_listen(struct server *server, struct error *err)
     (void)member_membership(server->member, seen);
     on_seen(server, seen);
     return true;
+}
+
+/* Whoever is registered may read by a lease of the owner before. */
+void server_peering_lead(struct server *server)
+{
+    CLEANUP(memory_free) struct engine_membership *seen = MEMORY_NEW(struct engine_membership);
+    bool others = false;
+
+    (void)member_membership(server->member, seen);
+    for (size_t i = 0; i < seen->count; i++)
+        others |= seen->list[i].incarnation != member_incarnation(server->member);
+    peer_leases_own(server->leases, others);
 }
 
 void server_peering_own(struct server *server)
@@ -342,6 +402,7 @@ void server_peering_leave(struct server *server)
 {
     member_free(TAKE(server->member));
     peer_doors_free(server->doors);
+    peer_leases_free(server->leases);
 }
 
 struct engine_claim server_peering_claim(const struct server *server)

@@ -241,7 +241,7 @@ static bool data_open(struct server *server, struct error *err)
     const struct settings *settings = server->settings;
 
     return nodes_open(settings, server_peering_claim(server), server->log, &server->nodes, err) &&
-           store_open(settings, server->nodes, server->log, &server->store, err) &&
+           store_open(settings, server->nodes, server->leases, server->log, &server->store, err) &&
            keys_load(store_catalogue(server->store), nodes_directory(server->nodes), &server->keys,
                      err) &&
            server_observer_make(server, err) &&
@@ -342,6 +342,15 @@ static struct script_pool *scripts_make(const struct settings *settings)
     });
 }
 
+static struct front_consistency consistency(const struct settings *settings)
+{
+    return (struct front_consistency){
+        .level = (enum item_level)settings->account_consistency,
+        .staleness_ms = settings->account_staleness_ms,
+        .staleness_operations = (uint64_t)settings->account_staleness_operations,
+    };
+}
+
 /* The same for all fronts, as the door is. */
 static struct front_services services(struct server *server)
 {
@@ -350,6 +359,7 @@ static struct front_services services(struct server *server)
 
     services.locations = server->member ? server_peering_locations : NULL;
     services.locations_context = server;
+    services.server = server->member ? settings->servers_name : NULL;
     services.owners = server->owners;
     services.faults = &server->faults;
     services.hosts = &server->hosts;
@@ -363,11 +373,7 @@ static struct front_services services(struct server *server)
     services.view_index_path = rest_views_index_path;
     services.query_threads =
         settings->net_query_threads ? (size_t)settings->net_query_threads : net_cores_usable();
-    services.consistency = (struct front_consistency){
-        .level = (enum item_level)settings->account_consistency,
-        .staleness_ms = settings->account_staleness_ms,
-        .staleness_operations = (uint64_t)settings->account_staleness_operations,
-    };
+    services.consistency = consistency(settings);
     return services;
 }
 
@@ -779,6 +785,21 @@ static bool fronts_listen(struct server *server, const struct addresses *address
     return mongo_faces_listen(server, addresses, tls, err);
 }
 
+struct follower *server_follower_make(struct server *server)
+{
+    const struct settings *settings = server->settings;
+
+    return follower_new(&(struct follower_options){.settings = settings,
+                                                   .log = server->log,
+                                                   .leases = server->leases,
+                                                   .doors = server->doors,
+                                                   .owners = server->owners,
+                                                   .hosts = &server->hosts,
+                                                   .door = door(settings),
+                                                   .consistency = consistency(settings),
+                                                   .limits = store_limits(settings)});
+}
+
 /* The server that is alone: what is behind the fronts, then the fronts. */
 static bool start_alone(struct server *server, const struct addresses *addresses, struct error *err)
 {
@@ -797,6 +818,7 @@ static bool start_alone(struct server *server, const struct addresses *addresses
 /* This server owns: it opens what is behind the fronts, and what waits at the doors goes in. */
 bool server_promote(struct server *server, struct error *err)
 {
+    server_peering_lead(server);
     if (!data_open(server, err))
         return false;
     fronts_make(server);
@@ -862,6 +884,7 @@ void server_free(struct server *server)
         net_listener_free(server->mongo[i]);
     net_listener_free(server->peers);
     net_workers_free(server->workers);
+    follower_stop(server->follower);
     probes_stop(&server->probes);
     if (server->rest_front)
         rest_wait(server->rest_front);
@@ -874,6 +897,7 @@ void server_free(struct server *server)
     net_loops_free(server->loops);
     net_http_free(server->door_http[PEER_REST]);
     net_http_free(server->door_http[PEER_TABLE]);
+    follower_free(server->follower);
     net_http_free(server->http);
     net_http_free(server->table_http);
     net_http_free(server->gremlin_http);

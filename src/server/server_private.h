@@ -15,6 +15,7 @@
 #include "peer/doors.h"
 #include "server/certificate.h"
 #include "server/certificate_names.h"
+#include "server/follower.h"
 #include "server/keys.h"
 #include "server/member.h"
 #include "server/nodes.h"
@@ -62,6 +63,8 @@ struct server {
     atomic_bool restarts;        /* it stops to begin again */
     struct member *member;       /* NULL: it works alone; so are the next four */
     _Atomic(struct peer_doors *) doors;
+    struct peer_leases *leases;                 /* NULL: this server works alone */
+    _Atomic(struct follower *) follower;        /* NULL: it answers nothing by itself */
     struct net_listener *peers;                 /* where other servers pass connections on to */
     struct net_http *door_http[PEER_TABLE + 1]; /* reads requests that are passed on */
     pthread_t main_thread;
@@ -92,6 +95,8 @@ NODISCARD bool server_peering_join(struct server *server, bool *ret_owns, struct
 NODISCARD bool server_peering_begin(struct server *server, struct error *err);
 /* Listens for other servers, and follows the one that owns. */
 NODISCARD bool server_peering_listen(struct server *server, struct error *err);
+/* It is about to open the nodes as the one that owns them. */
+void server_peering_lead(struct server *server);
 /* The fronts are made: what comes goes in. */
 void server_peering_own(struct server *server);
 /* After SERVER_SIGNAL_TURNED. False: the server has to begin again. */
@@ -112,6 +117,7 @@ NODISCARD bool server_peering_note(struct server *server, struct slice key, stru
 
 /* Of server.c. */
 struct net_http_settings server_http_settings(struct server *server, enum peer_front front);
+struct follower *server_follower_make(struct server *server);
 NODISCARD bool server_promote(struct server *server, struct error *err);
 NODISCARD bool server_certificate_load(struct server *server, struct net_tls_context **ret_tls,
                                        struct error *err);

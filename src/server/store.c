@@ -27,6 +27,7 @@
 #include "heat/heat.h"
 #include "load/offer_meters.h"
 #include "migration/migrator.h"
+#include "peer/leases.h"
 
 /* Whom the guard of a node tells that it is here again. */
 struct keeper {
@@ -53,7 +54,7 @@ struct store {
     struct log *log;
 };
 
-static struct definition_limits limits_of(const struct settings *settings)
+struct definition_limits store_limits(const struct settings *settings)
 {
     struct definition_limits limits = CATALOGUE_LIMITS_DEFAULT;
 
@@ -308,11 +309,21 @@ static void partition_gone(void *meters, uint32_t partition)
     meters_remove(meters, partition);
 }
 
-bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
-                struct store **ret_store, struct error *err)
+static void recall(void *leases)
+{
+    peer_leases_recall(leases);
+}
+
+static void recalled(void *leases)
+{
+    peer_leases_recalled(leases);
+}
+
+bool store_open(const struct settings *settings, struct nodes *nodes, struct peer_leases *leases,
+                struct log *log, struct store **ret_store, struct error *err)
 {
     CLEANUP(store_close) struct store *store = MEMORY_NEW(struct store);
-    struct definition_limits limits = limits_of(settings);
+    struct definition_limits limits = store_limits(settings);
     struct catalogue_options options = {
         .limits = &limits, .log = log, .history = settings->mongo_change_stream_retention > 0};
 
@@ -326,6 +337,11 @@ bool store_open(const struct settings *settings, struct nodes *nodes, struct log
     options.cluster = store->cluster;
     options.partition_gone = partition_gone;
     options.gone_context = store->meters;
+    if (leases) {
+        options.recall = recall;
+        options.recalled = recalled;
+        options.recall_context = leases;
+    }
     options.nodes = nodes_said(nodes, &options.node_count);
     store->burst_seconds = (uint32_t)settings->throughput_burst_seconds;
     if (!cluster_fill(store, nodes, err) || !catalogue_open(&options, &store->catalogue, err) ||

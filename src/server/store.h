@@ -8,9 +8,14 @@
 
 struct store; /* opaque, owned by the server */
 
-/* Opens the catalogue on the first node and hands every partition its throughput. */
-NODISCARD bool store_open(const struct settings *settings, struct nodes *nodes, struct log *log,
-                          struct store **ret_store, struct error *err);
+/* Opens the catalogue on the first node and hands every partition its throughput. leases: by which
+ * other servers read; NULL: none does. */
+struct peer_leases;
+NODISCARD bool store_open(const struct settings *settings, struct nodes *nodes,
+                          struct peer_leases *leases, struct log *log, struct store **ret_store,
+                          struct error *err);
+/* What a container may be, as the settings say. */
+struct definition_limits store_limits(const struct settings *settings);
 void store_close(struct store *store); /* NULL is fine */
 CLEANUP_FN(struct store *, store_close)
 

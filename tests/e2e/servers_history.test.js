@@ -15,6 +15,7 @@ import { signed } from './rest.js';
 const rounds = Number(process.env.SERVERS_ROUNDS ?? 4);
 const seed = Number(process.env.SERVERS_SEED ?? 1);
 const clients = 6, itemsOfRound = 6;
+const eventual = { 'x-ms-consistency-level': 'Eventual' };
 
 // Each once in the first rounds; 400 of them are 200 kills, 100 cuts and 50 of each other.
 const course = ['kill', 'cut', 'stop', 'drain', 'kill', 'cut', 'kill', 'kill'];
@@ -90,8 +91,9 @@ function chance(state) {
 class Client {
   etags = new Map(); // of what it saw last: { version, etag }
 
-  constructor(fleet, history, number) {
-    Object.assign(this, { fleet, history, random: chance(seed * 1000 + number) });
+  constructor(world, number) {
+    const { fleet, history } = world;
+    Object.assign(this, { world, fleet, history, random: chance(seed * 1000 + number) });
     this.agents = new Map();
   }
 
@@ -100,7 +102,7 @@ class Client {
       const item = items[this.random(items.length)];
       const servers = [...this.fleet.servers.values()];
       const server = servers[this.random(servers.length)];
-      const kind = ['read', 'read', 'upsert', 'replace', 'create', 'delete'][this.random(6)];
+      const kind = ['read', 'read', 'weak', 'weak', 'weak', 'weak', 'upsert', 'replace', 'create', 'delete'][this.random(10)];
       await this.#one(server, item, kind);
     }
   }
@@ -119,6 +121,8 @@ class Client {
     const from = performance.now();
     const answer = await {
       read: () => this.#ask(server, 'GET', item),
+      // by any server: there is one PostgreSQL, so it is as good as any other read
+      weak: () => this.#ask(server, 'GET', item, { headers: eventual }),
       upsert: () => this.#ask(server, 'POST', item, { body, headers: { 'x-ms-documentdb-is-upsert': 'true' } }),
       create: () => this.#ask(server, 'POST', item, { body }),
       replace: () => this.#ask(server, 'PUT', item, { body, headers: { 'if-match': known.etag } }),
@@ -135,9 +139,10 @@ class Client {
     if (answer.status === 503 || answer.status === 'ECONNREFUSED') return pause(20);
     // It is not known whether it was done. Whoever goes on at once leaves more behind than can be followed.
     if (typeof answer.status === 'string' || answer.status === 408) {
-      if (kind !== 'read') this.history.note(item, { from, to: Infinity, ...wanted, name });
+      if (wanted) this.history.note(item, { from, to: Infinity, ...wanted, name });
       return pause(100);
     }
+    if (kind === 'weak' && answer.status === 200) this.world.weak(server, answer);
     if (answer.json?.version) this.etags.set(item, { version: answer.json.version, etag: answer.json._etag });
     this.history.note(item, { from, to: performance.now(), ...this.#answered(kind, answer, wanted, known), name });
   }
@@ -147,7 +152,7 @@ class Client {
     case 200:
     case 201:
     case 204:
-      return kind === 'read' ? { sees: { version: json.version } } : wanted;
+      return !wanted ? { sees: { version: json.version } } : wanted;
     case 404:
       return { sees: kind === 'replace' ? { other: known.version } : { version: 0 } };
     case 409:
@@ -167,9 +172,11 @@ class World {
   history = new History();
   links = new Map();
   happened = [];
+  beside = 0; // reads that servers answered which do not own
 
-  static async make(t) {
+  static async make(t, args = []) {
     const world = new World(), postgres = await Postgres.start(t);
+    world.args = args;
     world.fleet = new Fleet(t, postgres.url);
     for (const name of ['a', 'b', 'c']) {
       world.links.set(name, await Link.make(t, postgres));
@@ -185,7 +192,12 @@ class World {
 
   async start(name) {
     return this.fleet.start(name, ['--set', 'servers.beat_ms=100ms', '--set', 'servers.lease_ms=2s', '--set', 'servers.wait_ms=5s',
-      '--set', 'servers.skew_ms_max=10s'], this.links.get(name).url);
+      '--set', 'servers.skew_ms_max=10s', '--set', 'servers.follower_reads=true', ...this.args], this.links.get(name).url);
+  }
+
+  weak(server, answer) {
+    // the owner reads with the strength it has; a follower says the level that was asked for
+    this.beside += /;level=Eventual;/.test(answer.headers['x-orrery-served-by'] ?? '');
   }
 
   // The name of whoever owns and serves, by what the others say.
@@ -236,7 +248,7 @@ class World {
   // Items of its own: what is left unknown in one round is not followed through all that come.
   async round(number) {
     const items = Array.from({ length: itemsOfRound }, (_, i) => `${number}-${i}`);
-    const all = Array.from({ length: clients }, (_, i) => new Client(this.fleet, this.history, number * clients + i));
+    const all = Array.from({ length: clients }, (_, i) => new Client(this, number * clients + i));
     const running = all.map((client) => client.run(items));
     const done = () => items.reduce((sum, item) => sum + (this.history.items.get(item)?.length ?? 0), 0);
     const reach = async (more) => {
@@ -277,13 +289,94 @@ class World {
   }
 }
 
+// An owner that keeps the nodes, however busy the machine is: rotations that fail would leave the key unknown.
+const calm = ['--set', 'servers.lease_ms=20s'];
+
+// An account whose key is rotated: which key counts is a version, that rotations write and signatures read.
+class Keys {
+  stopping = false;
+  beside = 0;
+
+  static async make(world) {
+    const keys = new Keys();
+    Object.assign(keys, { world, known: [undefined] });
+    await keys.order('account', 'create', 'acme');
+    keys.known.push(await keys.primary());
+    const options = { account: 'acme', key: keys.known[1] }, a = world.fleet.servers.get('a');
+    assert.equal((await signed(a, 'POST', '/dbs', { ...options, body: { id: 'd' } })).status, 201);
+    assert.equal((await signed(a, 'POST', '/dbs/d/colls', { ...options, body: { id: 'c',
+      partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 } } })).status, 201);
+    assert.equal((await signed(a, 'POST', '/dbs/d/colls/c/docs', { ...options, body: { id: 'k', pk: 'k' },
+      headers: { 'x-ms-documentdb-partitionkey': '["k"]' } })).status, 201);
+    world.history.note('key', { from: 0, to: performance.now(), leaves: 1, name: 'made' });
+    return keys;
+  }
+
+  async order(...words) {
+    const [server] = [...this.world.fleet.servers.values()].slice(-1);
+    const done = await orrery([...words, '--endpoint', server.url, '--dev']);
+    assert.equal(done.code, 0, done.err);
+    return done.out;
+  }
+
+  async primary() {
+    return /^primary\s+(\S+)/m.exec(await this.order('account', 'keys', 'acme'))[1];
+  }
+
+  // A signature that is accepted has seen its key, one that is refused another.
+  async read(server, version) {
+    const from = performance.now();
+    const answer = await signed(server, 'GET', '/dbs/d/colls/c/docs/k', { account: 'acme', key: this.known[version],
+      headers: { 'x-ms-documentdb-partitionkey': '["k"]', ...eventual } }).catch((error) => ({ status: error.code }));
+    if (answer.status !== 200 && answer.status !== 401) return;
+    this.beside += /;level=Eventual;/.test(answer.headers['x-orrery-served-by'] ?? '');
+    this.world.history.note('key', { from, to: performance.now(), name: `key ${version}: ${answer.status}`,
+      sees: answer.status === 200 ? { version } : { other: version } });
+  }
+
+  async run(times) {
+    const readers = [...this.world.fleet.servers.values()].map(async (server) => {
+      while (!this.stopping) {
+        for (const version of [this.known.length - 1, this.known.length - 2]) if (version > 0) await this.read(server, version);
+        await pause(5);
+      }
+    });
+    for (let i = 0; i < times; i++) {
+      await pause(700); // followers get their leases meanwhile
+      const from = performance.now(), version = this.known.length;
+      await this.order('account', 'rotate', 'acme', 'primary');
+      this.world.history.note('key', { from, to: performance.now(), leaves: version, name: `rotated to ${version}` });
+      this.known.push(await this.primary());
+    }
+    await pause(300);
+    this.stopping = true;
+    await Promise.all(readers);
+  }
+}
+
 test(`what clients see of three servers through ${rounds} rounds of trouble is possible`, async (t) => {
   const world = await World.make(t);
   for (let number = 0; number < rounds; number++) await world.round(number);
   const operations = [...world.history.items.values()].flat();
   const unknown = operations.filter((operation) => operation.to === Infinity).length;
   t.diagnostic(`figure: ${world.happened.length} times trouble (${Object.keys(world.disturbances).map((kind) =>
-    `${kind} ${world.happened.filter((one) => one === kind).length}`).join(', ')}), ${operations.length} operations, ${unknown} with unknown ends`);
+    `${kind} ${world.happened.filter((one) => one === kind).length}`).join(', ')}), ${operations.length} operations, ${unknown} with unknown ends, ${world.beside} reads at followers`);
+  assert.ok(world.beside > 0, 'followers answered some reads');
   assert.deepEqual(world.history.objections(), []);
   assert.ok(operations.some((operation) => operation.leaves && operation.sees?.version), 'some replaced what they had seen');
+});
+
+test('which key counts has a history over all servers, while it is rotated', async (t) => {
+  const world = await World.make(t, calm), keys = await Keys.make(world);
+  await keys.run(Number(process.env.SERVERS_ROTATIONS ?? 8));
+  t.diagnostic(`figure: ${keys.known.length - 2} rotations, ${world.history.items.get('key').length} operations, ${keys.beside} reads at followers`);
+  assert.deepEqual(world.history.objections(), []);
+  assert.ok(keys.beside > 50, 'followers answered reads');
+});
+
+test('followers that prove nothing are objected to', async (t) => {
+  const world = await World.make(t, [...calm, '--set', 'servers.follower_proofs=false']), keys = await Keys.make(world);
+  await keys.run(3);
+  assert.ok(keys.beside > 0);
+  assert.notDeepEqual(world.history.objections(), []);
 });

@@ -33,6 +33,9 @@ struct rest_call {
     struct rest_metadata_ticket ticket;     /* of an operation on it */
     struct rest_view_wait *view_wait;       /* it waits, or has waited, for a view; in the arena */
     struct item_gates *script_gates;        /* where scripts take turns that lost to others */
+    uint64_t pass[2];                       /* of a server that follows (rest.h) */
+    bool *untaken; /* the same, while the handler runs: it did nothing with the request */
+    struct net_task pass_on_task;
 };
 
 static inline struct slice rest_call_header(const struct rest_call *call, enum rest_header header)

@@ -33,6 +33,10 @@ struct rest_operation {
     const char *meaning;                                    /* of a refused one: why */
 };
 
+/* ITEMS.READ by a server that does not own the nodes (item/follow.c), on a worker. ERROR_UNPROVED,
+ * or any other error: the owner is to be asked. */
+NODISCARD bool rest_items_follow(struct rest_call *call, struct error *err);
+
 /* NULL: the resource knows no such verb. */
 const struct rest_operation *rest_operation_find(enum rest_resource resource, enum rest_verb verb);
 

@@ -16,6 +16,7 @@ struct rest {
 };
 
 static const struct front_call_kind kind;
+static bool call_admit(struct rest_call *call, struct error *err);
 
 struct rest *rest_new(const struct rest_options *options)
 {
@@ -231,6 +232,104 @@ static const struct front_call_kind kind = {.run = call_run,
                                             .answer = front_gateway_answer,
                                             .refuse = front_gateway_refuse,
                                             .describe = call_describe};
+
+/* --- Beside the owner ------------------------------------------------------------------------- */
+
+static bool follow_run(struct front_call *front, struct error *err)
+{
+    return rest_items_follow(rest_of(front), err);
+}
+
+static void pass_on_run(struct net_task *task, struct net_loop *loop UNUSED)
+{
+    struct rest_call *call = CONTAINER_OF(task, struct rest_call, pass_on_task);
+    const struct rest_follow *follow = call->options->follow;
+    struct net_http_request *request = call->http;
+
+    if (!net_http_connection_of(request))
+        net_http_respond(request, &(struct net_http_response){.status = 408});
+    else
+        follow->pass_on(request, follow->context);
+}
+
+/* As if nobody had looked at it. The call is in the request's arena, and stays. */
+static void follow_leave(struct rest_call *call)
+{
+    buf_done(&call->lines);
+    buf_done(&call->body);
+    if (call->untaken) {
+        *call->untaken = true;
+        return;
+    }
+    call->pass_on_task = (struct net_task){.run = pass_on_run};
+    net_loop_post(call->loop, &call->pass_on_task);
+}
+
+static void follow_refuse(struct front_call *front, const struct error *err UNUSED)
+{
+    follow_leave(rest_of(front));
+}
+
+/* It was read by what was the present catalogue then. Only if that still is, is it so that no
+ * change has been answered meanwhile. */
+static void follow_answer(struct front_call *front)
+{
+    struct rest_call *call = rest_of(front);
+    const struct rest_follow *follow = call->options->follow;
+
+    if (follow->holds(follow->context, call->pass))
+        front_gateway_answer(front);
+    else
+        follow_leave(call);
+}
+
+static const struct front_call_kind follow_kind = {.run = follow_run,
+                                                   .kept = call_kept,
+                                                   .part = call_part,
+                                                   .settle = call_settle,
+                                                   .answer = follow_answer,
+                                                   .refuse = follow_refuse,
+                                                   .describe = call_describe};
+
+/* Resource tokens are the owner's to judge. */
+static bool follow_admit(struct rest_call *call, struct error *err)
+{
+    return front_http_host_check(&call->over_http, err) &&
+           rest_route_parse(call->http->path, call->http->query, call->arena, &call->route, err) &&
+           call->route.resource == REST_ITEMS && call->route.single && call_admit(call, err) &&
+           call->verb == REST_READ && call->identity.kind != REST_IDENTITY_TOKEN;
+}
+
+bool rest_follow_try(struct net_http_request *request, struct rest *rest)
+{
+    const struct rest_follow *follow = rest->options.follow;
+    struct rest_call *call;
+    bool untaken = false;
+    struct error err = {0};
+    uint64_t pass[2];
+
+    if (!follow->take(follow->context, pass))
+        return false;
+    call = ARENA_NEW(request->arena, struct rest_call);
+    call->options = &rest->options;
+    call->script_gates = rest->script_gates;
+    call->http = request;
+    memcpy(call->pass, pass, sizeof pass);
+    headers_find(call);
+    front_gateway_begin(&rest->gateway, &call->over_gateway, request,
+                        rest_call_header(call, REST_HEADER_ACTIVITY_ID));
+    call->kind = &follow_kind;
+    call->untaken = &untaken;
+    if (!follow_admit(call, &err)) {
+        rest_call_finish(call, false, &err);
+        return !untaken;
+    }
+    call->untaken = NULL;
+    front_call_run(&call->front, true);
+    return true;
+}
+
+/* --- Any request ------------------------------------------------------------------------------ */
 
 /* Who asks for what, and whether the account may still spend on metadata. */
 static bool call_admit(struct rest_call *call, struct error *err)

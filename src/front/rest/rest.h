@@ -31,6 +31,17 @@ struct rest_script_limits {
                           * 0: no end */
 };
 
+/* Of a server that does not own the nodes, and reads beside the one that does (docs/servers.md). It
+ * may answer by itself while it holds a pass, which says that the catalogue it reads by is the
+ * present one: taken before the request is looked at, asked for again before it is answered. */
+struct rest_follow {
+    bool (*take)(void *context, uint64_t ret_pass[2]);
+    bool (*holds)(void *context, const uint64_t pass[2]);
+    /* On the request's loop, outside every handler: the owner is asked. */
+    void (*pass_on)(struct net_http_request *request, void *context);
+    void *context;
+};
+
 struct rest_options {
     struct front_services services;
     struct front_door door;
@@ -39,6 +50,7 @@ struct rest_options {
     const char *cors_origins;      /* pages of these may use the API from browsers; "": of none */
     struct rest_query_rules queries;
     struct rest_script_limits scripts;
+    const struct rest_follow *follow; /* borrowed; NULL: this server owns the nodes */
 };
 
 /* Options are copied, the texts in them are borrowed. */
@@ -51,6 +63,10 @@ void rest_wait(struct rest *rest);
 /* After the http it handles for is gone. NULL is fine. */
 void rest_free(struct rest *rest);
 CLEANUP_FN(struct rest *, rest_free)
+
+/* Answers a read of an item, of a server that follows, or passes it on later. False: it did
+ * neither, and the request is as it was. On the loop, in a handler. */
+bool rest_follow_try(struct net_http_request *request, struct rest *rest);
 
 /* The handler for net_http_new; context is a struct rest. Answers every request, with an error if
  * need be. */

@@ -134,8 +134,7 @@ static void traffic_tell(const struct rest_call *call, const struct rest_items *
 
 /* --- Reading --------------------------------------------------------------------------------- */
 
-/* Where the item was read from, as it was asked for. */
-static void location_show(struct rest_call *call)
+void rest_items_location(struct rest_call *call)
 {
     struct buf *lines = &call->lines;
 
@@ -189,7 +188,7 @@ bool rest_items_read(struct rest_call *call, struct error *err)
         return false;
     }
     traffic_tell(call, &items, &op, op.result.item.document, NULL);
-    location_show(call);
+    rest_items_location(call);
     item_etag(&op.result.item.header, etag);
     if (known.data && slice_equal(known, slice_of(etag, sizeof etag))) {
         item_answer(call, &items, &op, op.result.item.header.lsn, 304);

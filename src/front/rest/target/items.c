@@ -97,7 +97,9 @@ void rest_items_look(struct rest_call *call, struct rest_items *items)
                                                       .staleness_ms = own->staleness_ms,
                                                       .staleness_lsns = own->staleness_operations,
                                                       .tokens = items->tokens,
-                                                      .token_count = items->token_count});
+                                                      .token_count = items->token_count,
+                                                      .follows = call->services->follows,
+                                                      .trusted = call->services->unproved});
 }
 
 void rest_items_close(struct rest_items *items)
@@ -362,6 +364,8 @@ void rest_items_served(struct rest_call *call, const struct rest_items *items,
 
     buf_init(&list, BUF_DEFAULT_MAX);
     front_served_append(items->container, items->reading, spans, count, &list);
+    if (call->services->server)
+        buf_printf(&list, ";server=%s", call->services->server);
     rest_answer_header(call, SLICE("x-orrery-served-by"), buf_slice(&list));
     lag_answer(call, items);
 }

@@ -81,6 +81,9 @@ void rest_items_headers(struct rest_call *call, const struct rest_items *items, 
 uint32_t rest_items_partition(const struct rest_items *items, const struct partition_key *key,
                               struct arena *arena);
 
+/* Where an item was read from, as it was asked for: Content-Location. */
+void rest_items_location(struct rest_call *call);
+
 /* Notes the charge of a request, and the wait if it was refused for it. */
 void rest_items_charged(struct rest_call *call, const struct metered_call *metered);
 

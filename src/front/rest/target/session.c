@@ -123,6 +123,16 @@ bool rest_session_parse(struct slice text, struct arena *arena, struct item_toke
     return true;
 }
 
+static bool tokens_known(const struct catalogue *catalogue, const struct rest_items *items,
+                         struct error *err)
+{
+    for (size_t i = 0; i < items->token_count; i++)
+        if (!catalogue_knows_partition(catalogue, items->tokens[i].partition) ||
+            is_handed(items, items->tokens[i].partition))
+            return error_set(err, ERROR_UNPROVED, "a range of the session is not known here");
+    return true;
+}
+
 bool rest_session_check(struct rest_call *call, struct rest_items *items, struct error *err)
 {
     struct slice text = rest_call_header(call, REST_HEADER_SESSION_TOKEN);
@@ -131,6 +141,9 @@ bool rest_session_check(struct rest_call *call, struct rest_items *items, struct
         return true;
     if (!rest_session_parse(text, call->arena, &items->tokens, &items->token_count, err))
         return false;
+    /* There is no committer to ask: what is read proves that it has them (item/reading.h). */
+    if (call->services->follows)
+        return tokens_known(call->services->catalogue, items, err);
     for (size_t i = 0; i < items->token_count; i++)
         if (!token_check(call->services->catalogue, items, items->tokens[i].partition,
                          items->tokens[i].lsn, err))
