@@ -146,6 +146,7 @@ static void *given_open(struct net_connection *connection, void *context)
     given->loop = net_connection_loop(connection);
     peer_frame_reader_init(&given->reader, PEER_LEASE_FRAME_MAX);
     WITH_LOCK (&given->leases->lock) {
+        (void)last_until(given->leases, clock_monotonic_ms()); /* forgets those that are over */
         given->next = given->leases->given;
         given->leases->given = given;
     }

@@ -125,6 +125,97 @@ static void an_owner_that_was_taken_from_writes_nothing_more(void **state UNUSED
     one_leave(&b);
 }
 
+static void one_follow(struct one *one)
+{
+    struct error err;
+
+    assert_ok(engine_open(slice_of_text(url),
+                          &(struct engine_options){.connect_ms_max = 5000, .follower = true},
+                          &one->engine, &err),
+              &err);
+}
+
+/* The epoch that is read with a key, and whether the key is there. */
+static uint64_t proved(struct one *one, const char *key, bool *ret_found)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct engine_proof proof;
+    struct engine_value value;
+    struct error err;
+
+    assert_ok(engine_prove(one->engine, NULL, 1, SLICE("m"), slice_of_text(key), arena, &proof,
+                           &value, &err),
+              &err);
+    assert_false(proof.standby);
+    *ret_found = value.found == ENGINE_FOUND;
+    return proof.epoch;
+}
+
+static void a_follower_reads_with_proof_beside_the_owner_and_writes_nothing(void **state UNUSED)
+{
+    struct one a = {0}, b = {0};
+    struct engine_partition *partitions;
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct error err;
+    size_t count;
+    bool found;
+
+    one_join(&a, "a");
+    one_claim(&a);
+    assert_ok(one_open(&a, &err), &err);
+    assert_ok(engine_partition_create(a.engine, 1, 1, &err), &err);
+    one_follow(&b);
+    assert_string_equal(engine_node_id(b.engine), engine_node_id(a.engine));
+    assert_int_equal(proved(&b, "k", &found), 1);
+    assert_false(found);
+    assert_ok(put(&a, "k", &err), &err);
+    assert_int_equal(proved(&b, "k", &found), 1);
+    assert_true(found);
+    assert_ok(engine_partition_fence(a.engine, 1, 2, &err), &err);
+    assert_int_equal(proved(&b, "k", &found), 2);
+
+    assert_fails(put(&b, "late", &err), &err, ERROR_STORE_IN_USE);
+    assert_fails(engine_partition_create(b.engine, 2, 1, &err), &err, ERROR_STORE_IN_USE);
+    assert_fails(engine_partition_fence(b.engine, 1, 3, &err), &err, ERROR_STORE_IN_USE);
+    assert_fails(engine_partition_drop(b.engine, 1, &err), &err, ERROR_STORE_IN_USE);
+    assert_fails(engine_cluster_join(b.engine, SLICE("c"), &err), &err, ERROR_STORE_IN_USE);
+    assert_ok(engine_partition_list(b.engine, arena, &partitions, &count, &err), &err);
+    assert_int_equal(count, 1);
+    assert_ok(engine_ping(b.engine, 5000, &err), &err);
+    engine_close(b.engine);
+    one_leave(&a);
+}
+
+/* What is dropped may still have its table: the proof says that it is none. */
+static void a_follower_does_not_prove_what_was_dropped(void **state UNUSED)
+{
+    CLEANUP(arena_free) struct arena *arena = arena_new();
+    struct one a = {0}, b = {0};
+    struct engine_snapshot *snapshot;
+    struct engine_proof proof;
+    struct engine_value value;
+    struct error err;
+
+    one_join(&a, "a");
+    one_claim(&a);
+    assert_ok(one_open(&a, &err), &err);
+    assert_ok(engine_partition_create(a.engine, 1, 1, &err), &err);
+    one_follow(&b);
+    assert_ok(engine_snapshot_new(b.engine, &snapshot, &err),
+              &err); /* holds the table, if it is used */
+    assert_ok(
+        engine_prove(b.engine, snapshot, 1, SLICE("m"), SLICE("k"), arena, &proof, &value, &err),
+        &err);
+    assert_ok(engine_partition_drop(a.engine, 1, &err), &err);
+    if (engine_prove(b.engine, NULL, 1, SLICE("m"), SLICE("k"), arena, &proof, &value, &err))
+        assert_int_equal(proof.epoch, 0);
+    else
+        assert_int_equal(err.code, ERROR_PARTITION_UNKNOWN);
+    engine_snapshot_free(snapshot);
+    engine_close(b.engine);
+    one_leave(&a);
+}
+
 /* What the test above sees is the fence, and would see that it is missing. */
 static void without_the_epoch_the_old_owner_would_write(void **state UNUSED)
 {
@@ -367,6 +458,9 @@ int main(void)
         cmocka_unit_test_setup(the_first_claims_and_the_second_is_told_who_owns, setup),
         cmocka_unit_test_setup(an_owner_that_was_taken_from_writes_nothing_more, setup),
         cmocka_unit_test_setup(without_the_epoch_the_old_owner_would_write, setup),
+        cmocka_unit_test_setup(a_follower_reads_with_proof_beside_the_owner_and_writes_nothing,
+                               setup),
+        cmocka_unit_test_setup(a_follower_does_not_prove_what_was_dropped, setup),
         cmocka_unit_test_setup(one_of_an_earlier_term_cannot_take_a_node_back, setup),
         cmocka_unit_test_setup(of_two_that_claim_what_they_both_saw_one_wins, setup),
         cmocka_unit_test_setup(one_that_beats_is_not_taken_from, setup),
