@@ -108,7 +108,7 @@ static struct engine *standby_pick(struct reader *reader, size_t *ret_index)
 
 static void tell_primary(struct reader *reader, uint32_t partition)
 {
-    if (reader->options.tell)
+    if (reader->options.tell && !reader->options.alone)
         reader->options.tell(reader->options.context, partition, 0, NULL);
 }
 

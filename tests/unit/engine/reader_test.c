@@ -291,6 +291,90 @@ static void nothing_is_read_from_a_standby_on_a_loop(void **state)
     assert_ptr_equal(engine_reader_behind(bench->reader), bench->guard);
 }
 
+/* --- Beside the server that owns the node ------------------------------------------------------
+ */
+
+static bool judge_beside(void *context, const struct engine_seen *seen,
+                         enum engine_fallback *ret_why)
+{
+    const struct bench *bench = context;
+
+    *ret_why = ENGINE_FALLBACK_EPOCH;
+    return seen->epoch == 1 && seen->partition != bench->refused;
+}
+
+static struct engine *reader_alone(struct bench *bench, bool trusted)
+{
+    fault_engine_show(bench->primary, &(struct engine_proof){.epoch = 1});
+    return engine_reader_new(&(struct engine_reader_options){.primary = bench->guard,
+                                                             .alone = true,
+                                                             .trusted = trusted,
+                                                             .meta = SLICE("m"),
+                                                             .judge = judge_beside,
+                                                             .tell = tell,
+                                                             .context = bench});
+}
+
+static void alone_the_primary_answers_what_it_proves_and_nobody_the_rest(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(engine_close) struct engine *reader = reader_alone(bench, false);
+    CLEANUP(engine_snapshot_free) struct engine_snapshot *snapshot = NULL;
+    struct engine_iterator *iterator;
+    struct engine_value value;
+    struct error err;
+
+    assert_ok(engine_get(reader, NULL, 1, SLICE("k"), ENGINE_READ_ANY, bench->arena, &value, &err),
+              &err);
+    assert_slice_equal(value.bytes, SLICE("new"));
+    assert_string_equal(bench->served, "S");
+    bench->refused = 2;
+    assert_fails(
+        engine_get(reader, NULL, 2, SLICE("k"), ENGINE_READ_ANY, bench->arena, &value, &err), &err,
+        ERROR_UNPROVED);
+    assert_ok(engine_snapshot_new(reader, &snapshot, &err), &err);
+    assert_ok(
+        engine_get(reader, snapshot, 1, SLICE("k"), ENGINE_READ_ANY, bench->arena, &value, &err),
+        &err);
+    assert_fails(
+        engine_get(reader, snapshot, 2, SLICE("k"), ENGINE_READ_ANY, bench->arena, &value, &err),
+        &err, ERROR_UNPROVED);
+    assert_fails(engine_iterator_new(reader, NULL, 2, (struct engine_range){0}, false,
+                                     ENGINE_READ_ANY, &iterator, &err),
+                 &err, ERROR_UNPROVED);
+    assert_string_equal(bench->served, "SS");
+}
+
+static void alone_a_server_that_became_a_standby_or_another_epoch_proves_nothing(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(engine_close) struct engine *reader = reader_alone(bench, false);
+    struct engine_value value;
+    struct error err;
+
+    fault_engine_show(bench->primary, &(struct engine_proof){.epoch = 2});
+    assert_fails(
+        engine_get(reader, NULL, 1, SLICE("k"), ENGINE_READ_ANY, bench->arena, &value, &err), &err,
+        ERROR_UNPROVED);
+    fault_engine_show(bench->primary, &(struct engine_proof){.epoch = 1, .standby = true});
+    assert_fails(
+        engine_get(reader, NULL, 1, SLICE("k"), ENGINE_READ_ANY, bench->arena, &value, &err), &err,
+        ERROR_UNPROVED);
+}
+
+/* For tests of checkers: they must have something to object to. */
+static void alone_and_trusted_anything_goes(void **state)
+{
+    struct bench *bench = *state;
+    CLEANUP(engine_close) struct engine *reader = reader_alone(bench, true);
+    struct engine_value value;
+    struct error err;
+
+    fault_engine_show(bench->primary, &(struct engine_proof){.epoch = 2});
+    assert_ok(engine_get(reader, NULL, 1, SLICE("k"), ENGINE_READ_ANY, bench->arena, &value, &err),
+              &err);
+}
+
 int main(void)
 {
 #define BENCH_TEST(name) cmocka_unit_test_setup_teardown(name, bench_new, bench_free)
@@ -307,6 +391,9 @@ int main(void)
         BENCH_TEST(a_node_that_is_paused_is_not_read_from_its_standbys),
         BENCH_TEST(without_a_primary_a_standby_goes_on),
         BENCH_TEST(nothing_is_read_from_a_standby_on_a_loop),
+        BENCH_TEST(alone_the_primary_answers_what_it_proves_and_nobody_the_rest),
+        BENCH_TEST(alone_a_server_that_became_a_standby_or_another_epoch_proves_nothing),
+        BENCH_TEST(alone_and_trusted_anything_goes),
     };
 
     return cmocka_run_group_tests_name("engine/reader", tests, NULL, NULL);
