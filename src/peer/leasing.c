@@ -1,6 +1,7 @@
 /* The follower's end: one connection to the owner, beside that of the first client whose read a
  * lease would have served. It asks at every tick while reads come, and for nothing while they do
- * not: so a server that nobody reads from delays no change.
+ * not: so a server that nobody reads from delays no change. It is closed when none have come for a
+ * minute.
  *
  * Whether a lease is in force is asked with each read, twice, from any thread: everything that says
  * so is behind one lock, held for a few loads. */
@@ -12,7 +13,7 @@
 
 enum {
     TICK_MS = 100,
-    IDLE_TICK_MS = 500,
+    IDLE_MS = 60 * 1000,
     DIAL_PAUSE_MS = 200,
     WANTED_LEAST_CRU = 1000,
 };
@@ -26,6 +27,7 @@ struct peer_leasing {
     bool open;            /* that one has answered the hello */
     uint64_t asks, answered;
     int64_t asked_ms; /* the last one */
+    int64_t used_ms;  /* when reads were last seen to come */
 };
 
 /* --- In force --------------------------------------------------------------------------------- */
@@ -306,7 +308,12 @@ static void leasing_deadline(struct net_connection *connection, void *state)
         ask_send(leasing, now_ms);
         net_connection_flush(connection);
     }
-    net_connection_deadline(connection, now_ms + (used ? TICK_MS : IDLE_TICK_MS));
+    if (used || !leasing->used_ms)
+        leasing->used_ms = now_ms;
+    if (now_ms - leasing->used_ms > IDLE_MS)
+        net_connection_finish(connection, false);
+    else
+        net_connection_deadline(connection, now_ms + TICK_MS);
 }
 
 static void leasing_drain(struct net_connection *connection, void *state UNUSED)
