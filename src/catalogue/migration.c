@@ -62,28 +62,33 @@ static bool is_renewed(const struct container *now, const struct container *befo
     return is_later(now, before) || now->writers > before->writers;
 }
 
-/* Publishing signals behind its swap, and here the look comes first: nothing is missed. */
+/* Publishing signals behind its swap, and here the look comes first: nothing is missed. Whether a
+ * definition is being replaced is asked before the look: asked behind it, one that was published in
+ * between would be neither seen nor waited for. One that was given up leaves the container as it
+ * was, and that is given back: the committers take its writers again. */
 bool container_renew(const struct container *container, struct container **ret_container,
                      struct error *err)
 {
     struct catalogue *catalogue = container->catalogue;
     int64_t deadline_ms = clock_monotonic_ms() + RENEW_MS_MAX;
-    bool waited = true;
+    bool waited = true, was_redefining = false;
 
     WITH_LOCK (&catalogue->published_lock) {
         for (;;) {
             CLEANUP(container_unref) struct container *now = NULL;
+            bool redefining = atomic_load(&catalogue->redefining);
 
             if (!catalogue_container_reopen(catalogue, container, &now, err))
                 return false;
-            if (is_renewed(now, container)) {
+            if (is_renewed(now, container) || (was_redefining && !redefining && !is_moving(now))) {
                 *ret_container = TAKE(now);
                 return true;
             }
-            if ((!is_moving(now) && !atomic_load(&catalogue->redefining)) || !waited)
+            if ((!is_moving(now) && !redefining) || !waited)
                 return error_set(err, ERROR_FENCED,
                                  "a partition of container \"%.*s\" is held by somebody else",
                                  SLICE_ARG(container->state.info.id));
+            was_redefining |= redefining;
             waited = condition_wait_until(&catalogue->published, &catalogue->published_lock,
                                           deadline_ms);
         }
